@@ -1,13 +1,44 @@
+/** Every code that a {@link HapaxError} can carry. */
+export type ErrorCode =
+  | "in-progress"
+  | "key-reused"
+  | "claim-lost"
+  | "outcome-unknown"
+  | "failed"
+  | "result-omitted"
+  | "timeout"
+  | "store-unavailable"
+  | "overloaded"
+  | "closed"
+  | "missing-scope"
+  | "missing-key"
+  | "invalid-scope"
+  | "invalid-key"
+  | "invalid-option"
+  | "unserializable"
+  | "payload-too-large"
+  | "unsupported";
+
+export interface ErrorEntry {
+  readonly retryable: boolean;
+  readonly status: number;
+  readonly meaning: string;
+}
+
 /**
  * The one table of errors. `docs/errors.md` is checked against it by a test.
  *
  * `retryable` says whether the same call may succeed later without anybody changing anything;
  * `status` is what an HTTP adapter answers with.
  */
-export const ERRORS = {
+export const ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = {
   "in-progress": { retryable: true, status: 409, meaning: "Another caller holds the claim on this key." },
   "key-reused": { retryable: false, status: 422, meaning: "The key was first used with another payload." },
-  "claim-lost": { retryable: true, status: 409, meaning: "The claim passed to someone else; what ran was not recorded." },
+  "claim-lost": {
+    retryable: true,
+    status: 409,
+    meaning: "The claim passed to someone else; what ran was not recorded.",
+  },
   "outcome-unknown": {
     retryable: false,
     status: 409,
@@ -27,16 +58,7 @@ export const ERRORS = {
   unserializable: { retryable: false, status: 500, meaning: "A value has no text form of its own." },
   "payload-too-large": { retryable: false, status: 413, meaning: "A value is larger than the limit set for it." },
   unsupported: { retryable: false, status: 501, meaning: "The store cannot do this." },
-} as const satisfies Record<string, ErrorEntry>;
-
-interface ErrorEntry {
-  readonly retryable: boolean;
-  readonly status: number;
-  readonly meaning: string;
-}
-
-/** Every code that a {@link HapaxError} can carry. */
-export type ErrorCode = keyof typeof ERRORS;
+};
 
 /** What an error may say beyond its message. Never a payload, never a whole key. */
 export interface ErrorDetails {

@@ -1,0 +1,150 @@
+import { HapaxError } from "../errors.js";
+import type { CancelTimer, Clock } from "./clock.js";
+import type { Events } from "./events.js";
+import type { GroupCommit } from "./group-commit.js";
+import type { HeldClaim } from "./held-claim.js";
+import type { Logger } from "./logger.js";
+import { shownOperation } from "./operation.js";
+import type { ExtendResult, Lease } from "./store.js";
+
+/** Keeps every claim of the process alive with one timer and one batch, and tells those that can no longer be trusted. */
+export interface Heartbeat {
+  add(claim: HeldClaim): void;
+  remove(claim: HeldClaim): void;
+  stop(): void;
+}
+
+export interface HeartbeatOptions {
+  readonly clock: Clock;
+  readonly now: () => number;
+  readonly extensions: GroupCommit<Lease, ExtendResult>;
+  readonly events: Events;
+  readonly logger: Logger;
+  /** The claim ran past its timeout. */
+  readonly onTimeout: (claim: HeldClaim) => void;
+}
+
+/** A claim due within this part of its interval goes along with the batch. Extending early is harmless. */
+const EARLY_PART = 1 / 4;
+/** How soon a failed extension is tried again, at the least. */
+const RETRY_MS_MIN = 50;
+
+export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
+  const { clock, now, extensions, events, logger, onTimeout } = options;
+  const claims = new Set<HeldClaim>();
+  let wakeAtMs = Number.POSITIVE_INFINITY;
+  let cancelTimer: CancelTimer | undefined;
+
+  function add(claim: HeldClaim): void {
+    claims.add(claim);
+    // With equal leases the one that came first wakes first: the timer stands already.
+    const dueMs = dueAtMs(claim);
+    if (dueMs < wakeAtMs) arm(dueMs);
+  }
+
+  function arm(atMs: number): void {
+    cancelTimer?.();
+    wakeAtMs = atMs;
+    cancelTimer = clock.after(Math.max(0, atMs - now()), tick, { keepAlive: false });
+  }
+
+  function tick(): void {
+    cancelTimer = undefined;
+    wakeAtMs = Number.POSITIVE_INFINITY;
+    const nowMs = now();
+    for (const claim of claims) {
+      if (nowMs >= claim.trustedUntilMs) distrust(claim, "no heartbeat was answered in time");
+      else if (nowMs >= claim.runUntilMs) timeOut(claim);
+      else if (!claim.beating && isDue(claim, nowMs)) void beat(claim);
+    }
+    rearm();
+  }
+
+  function rearm(): void {
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const claim of claims) nextMs = Math.min(nextMs, dueAtMs(claim));
+    if (nextMs < wakeAtMs) arm(nextMs);
+  }
+
+  /** The extensions of one tick leave together: the group commit gathers them. */
+  async function beat(claim: HeldClaim): Promise<void> {
+    const { scope, key, settings } = claim.operation;
+    const sentMs = now();
+    claim.beating = true;
+    let result: ExtendResult | { readonly kind: "error"; readonly error: unknown };
+    try {
+      result = await extensions.send({ scope, key, token: claim.token, leaseMs: settings.leaseMs });
+    } catch (error) {
+      result = { kind: "error", error };
+    }
+    claim.beating = false;
+    if (!claims.has(claim)) return;
+    switch (result.kind) {
+      case "extended":
+        // Counted from the send: the store's lease began no earlier.
+        claim.trustedUntilMs = sentMs + settings.trustMs;
+        claim.nextBeatMs = sentMs + (settings.heartbeatMs ?? Number.POSITIVE_INFINITY);
+        events.emit("heartbeat", () => aboutClaim(claim));
+        break;
+      case "lost":
+        distrust(claim, "another worker took it over, or it was forgotten");
+        break;
+      default:
+        retryBeat(
+          claim,
+          result.kind === "error" ? result.error : new HapaxError("store-unavailable", "The record was locked."),
+        );
+    }
+    rearm();
+  }
+
+  function retryBeat(claim: HeldClaim, error: unknown): void {
+    claim.nextBeatMs = now() + Math.max(RETRY_MS_MIN, (claim.trustedUntilMs - now()) / 4);
+    events.emit("heartbeat_failed", () => ({ ...aboutClaim(claim), error }));
+    logger.warn("heartbeat_failed: the claim was not extended; the work goes on while it is trusted", {
+      ...shownOperation(claim.operation),
+      error,
+    });
+  }
+
+  function distrust(claim: HeldClaim, why: string): void {
+    claims.delete(claim);
+    claim.lose(claim.lostError(why));
+    events.emit("lost", () => ({ ...aboutClaim(claim), code: "claim-lost" }));
+  }
+
+  function timeOut(claim: HeldClaim): void {
+    claims.delete(claim);
+    events.emit("timeout", () => aboutClaim(claim));
+    onTimeout(claim);
+  }
+
+  return {
+    add,
+    remove: (claim) => claims.delete(claim),
+    stop() {
+      cancelTimer?.();
+      claims.clear();
+    },
+  };
+}
+
+function dueAtMs(claim: HeldClaim): number {
+  const beatMs = claim.beating ? Number.POSITIVE_INFINITY : claim.nextBeatMs;
+  return Math.min(beatMs, claim.trustedUntilMs, claim.runUntilMs);
+}
+
+function isDue(claim: HeldClaim, nowMs: number): boolean {
+  const earlyMs = (claim.operation.settings.heartbeatMs ?? 0) * EARLY_PART;
+  return claim.nextBeatMs - nowMs <= earlyMs;
+}
+
+export function aboutClaim(claim: HeldClaim): {
+  scope: string;
+  key: string;
+  token: HeldClaim["token"];
+  attempt: number;
+} {
+  const { operation, token, attempt } = claim;
+  return { scope: operation.scope, key: operation.key, token, attempt };
+}

@@ -1,0 +1,159 @@
+import { HapaxError, shownKey } from "../errors.js";
+import { JOINERS_MAX } from "./limits.js";
+import type { Operation } from "./operation.js";
+import type { Token } from "./record.js";
+import type { ClaimResult } from "./store.js";
+
+export type Grant = Extract<ClaimResult, { kind: "granted" }>;
+
+/** How an execution ended, for the duplicates of this process that waited for it. */
+export type Ending =
+  /** The store holds the result: it is theirs too. */
+  | { readonly kind: "value"; readonly value: () => unknown }
+  | { readonly kind: "error"; readonly error: unknown }
+  /** Nothing that they may be served: they ask the store themselves. */
+  | { readonly kind: "anew" };
+
+/**
+ * A claim that this process holds, from its grant to its settlement.
+ *
+ *     first send of the claim                          at the store
+ *     │◄──────────── trusted ───────────►│◄─ margin ─►│
+ *     │                                   │            └ lease over: another may take over
+ *     │                                   └ signal aborts, assertHeld() refuses, nobody joins any more
+ *
+ * Each extension moves both from the moment it was sent. The settlement goes out even later: the token decides.
+ */
+export class HeldClaim {
+  readonly operation: Operation;
+  readonly token: Token;
+  readonly attempt: number;
+  readonly steps: ReadonlyMap<string, Uint8Array>;
+  /** On the engine's trust time. */
+  trustedUntilMs: number;
+  nextBeatMs: number;
+  readonly runUntilMs: number;
+  /** An extension is under way. */
+  beating = false;
+  /** The settlement is made: an extension answered lost is our own doing, and nobody joins. */
+  settling = false;
+
+  readonly #now: () => number;
+  #controller: AbortController | undefined;
+  #unlinkCaller: (() => void) | undefined;
+  #lost: HapaxError | undefined;
+  #joiners = 0;
+  #turnedAway = 0;
+  #ending: Ending | undefined;
+  #endingWaiters: ((ending: Ending) => void)[] = [];
+
+  constructor(operation: Operation, grant: Grant, firstSentMs: number, now: () => number) {
+    const { trustMs, heartbeatMs, timeoutMs } = operation.settings;
+    this.operation = operation;
+    this.token = grant.token;
+    this.attempt = grant.runs;
+    this.steps = grant.steps;
+    this.#now = now;
+    this.trustedUntilMs = firstSentMs + trustMs;
+    this.nextBeatMs = heartbeatMs === undefined ? Number.POSITIVE_INFINITY : firstSentMs + heartbeatMs;
+    this.runUntilMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : now() + timeoutMs;
+  }
+
+  get trusted(): boolean {
+    return this.#lost === undefined && this.#now() < this.trustedUntilMs;
+  }
+
+  /** Made when first asked for: most functions never look at it. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#lost !== undefined) this.#controller.abort(this.#lost);
+      this.#linkCaller(this.#controller);
+    }
+    return this.#controller.signal;
+  }
+
+  #linkCaller(controller: AbortController): void {
+    const caller = this.operation.signal;
+    if (caller === undefined) return;
+    const forward = () => controller.abort(caller.reason);
+    if (caller.aborted) forward();
+    caller.addEventListener("abort", forward, { once: true });
+    this.#unlinkCaller = () => caller.removeEventListener("abort", forward);
+  }
+
+  assertHeld(): void {
+    if (this.#lost !== undefined) throw this.#lost;
+    if (!this.trusted) throw this.lostError("its lease can no longer be trusted");
+  }
+
+  /** Ends trust for good: an extension that succeeds later does not bring it back. */
+  lose(error: HapaxError): void {
+    if (this.#lost !== undefined) return;
+    this.#lost = error;
+    this.#controller?.abort(error);
+    this.#end({ kind: "anew" });
+  }
+
+  lostError(why: string): HapaxError {
+    const { scope, key } = this.operation;
+    return new HapaxError(
+      "claim-lost",
+      `The claim on ${scope}/${shownKey(key)} (token ${this.token}) is lost: ${why}. ` +
+        "Stop the work; if it is still wanted, the next delivery runs it.",
+      { scope, key: shownKey(key) },
+    );
+  }
+
+  // --- duplicates of this process ---
+
+  get joinable(): boolean {
+    return !this.settling && this.trusted;
+  }
+
+  /** Resolves with the ending, at the latest when `leave` is called. */
+  join(counted: boolean): { readonly ended: Promise<Ending>; readonly leave: () => void } {
+    if (this.#endingWaiters.length >= JOINERS_MAX) throw tooManyJoiners(this.operation.key);
+    if (!counted) this.#joiners += 1;
+    let leave = () => {};
+    const ended = new Promise<Ending>((resolve) => {
+      if (this.#ending !== undefined) return resolve(this.#ending);
+      this.#endingWaiters.push(resolve);
+      leave = () => {
+        this.#endingWaiters = this.#endingWaiters.filter((waiter) => waiter !== resolve);
+        if (counted || this.#ending !== undefined) return;
+        // It arrived, and will not be served by this execution.
+        this.#joiners -= 1;
+        this.#turnedAway += 1;
+      };
+    });
+    return { ended, leave };
+  }
+
+  /** A duplicate was answered without waiting. */
+  turnAway(): void {
+    this.#turnedAway += 1;
+  }
+
+  /** The arrivals that travel with the settlement; those who will ask the store themselves count there. */
+  arrivals(servesJoiners: boolean): number {
+    return this.#turnedAway + (servesJoiners ? this.#joiners : 0);
+  }
+
+  end(ending: Ending): void {
+    this.#unlinkCaller?.();
+    this.#end(ending);
+  }
+
+  #end(ending: Ending): void {
+    if (this.#ending !== undefined) return;
+    this.#ending = ending;
+    if (ending.kind === "anew") this.#joiners = 0;
+    for (const resolve of this.#endingWaiters) resolve(ending);
+    this.#endingWaiters = [];
+  }
+}
+
+export function tooManyJoiners(key: string): HapaxError {
+  return new HapaxError("overloaded", `${JOINERS_MAX} duplicates of ${shownKey(key)} wait in this process already.`);
+}

@@ -1,0 +1,32 @@
+import { encodeWithin } from "./codec.js";
+import type { Engine } from "./engine.js";
+import type { Operation } from "./operation.js";
+import { outcomeUnknown } from "./refusals.js";
+import type { ClaimResult, Resolution } from "./store.js";
+
+/**
+ * Asks the call's `reconcile` what became of an abandoned run, and writes its answer. Whoever else decides at the same
+ * time is refused by the token, so the caller asks the store again either way.
+ */
+export async function reconcile(
+  engine: Engine,
+  operation: Operation,
+  uncertain: ClaimResult & { kind: "uncertain" },
+): Promise<void> {
+  const { scope, key, settings } = operation;
+  const { token, runs: attempt } = uncertain;
+  engine.events.emit("uncertain", () => ({ scope, key, token, attempt }));
+  const metadata = uncertain.metadata === undefined ? undefined : engine.codec.decode(uncertain.metadata);
+  const decided = await settings.reconcile?.({ scope, key, token, attempt, metadata });
+  if (decided === undefined) throw outcomeUnknown(operation, "its worker stopped before it reported");
+
+  const to: Resolution["to"] =
+    decided.status === "done"
+      ? {
+          status: "done",
+          result: encodeWithin(engine.codec, decided.value, engine.resultBytesMax, "The result", "Return less."),
+        }
+      : { status: "failed", error: undefined, final: false };
+  const result = await engine.store.resolve({ scope, key, token, seenStatus: "uncertain", to });
+  if (result.kind === "resolved") engine.events.emit("resolved", () => ({ scope, key, token, status: to.status }));
+}
