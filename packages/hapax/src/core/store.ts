@@ -148,7 +148,8 @@ export interface StepResult extends SettlementBase {
 export type Settlement = Completion | Failure | Release | StepResult;
 
 export type SettleResult =
-  | { readonly kind: "settled"; readonly final: boolean; readonly expiresAtMs: number | undefined }
+  /** `final`: it was a failure, and the work does not run again. */
+  | { readonly kind: "settled"; readonly final: boolean }
   /** The token is no longer the record's, or the record was settled otherwise. Nothing changed. */
   | { readonly kind: "lost" }
   /** The row could not be looked at in time. Ask again. */

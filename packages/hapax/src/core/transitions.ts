@@ -122,16 +122,7 @@ function granted(record: StoredRecord, takeover: boolean): DecidedClaim {
 }
 
 function grantFresh(request: ClaimRequest, nowMs: number, token: Token): ClaimDecision {
-  const write: StoredRecord = {
-    ...terms(request, token, nowMs),
-    fingerprint: request.fingerprint,
-    metadata: request.metadata,
-    firstSeenAtMs: nowMs,
-    lastSeenAtMs: nowMs,
-    runs: 1,
-    // A waiter that was counted by a record which is gone counts in the new one.
-    seen: Math.max(1, request.arrivals),
-  };
+  const write = running(request, token, nowMs, undefined);
   return { result: granted(write, false), write, fresh: true };
 }
 
@@ -141,21 +132,12 @@ function grantAgain(record: StoredRecord, request: ClaimRequest, nowMs: number, 
     const write: StoredRecord = { ...ended, status: "failed", final: true };
     return { result: failedAnswer(write), write };
   }
-  const write: StoredRecord = {
-    ...terms(request, nextToken(), nowMs),
-    // The first fingerprint stays: a claim without one never erases it.
-    fingerprint: record.fingerprint ?? request.fingerprint,
-    metadata: request.metadata ?? record.metadata,
-    firstSeenAtMs: record.firstSeenAtMs,
-    lastSeenAtMs: request.arrivals === 0 ? record.lastSeenAtMs : nowMs,
-    runs: record.runs + 1,
-    seen: record.seen + request.arrivals,
-  };
+  const write = running(request, nextToken(), nowMs, record);
   return { result: granted(write, record.status === "running"), write };
 }
 
-/** What every grant sets, whatever stood there before. */
-function terms(request: ClaimRequest, token: Token, nowMs: number) {
+/** The record of a grant. Of what stood there before it keeps who came when, and the first fingerprint. */
+function running(request: ClaimRequest, token: Token, nowMs: number, past: StoredRecord | undefined): StoredRecord {
   return {
     scope: request.scope,
     key: request.key,
@@ -164,16 +146,24 @@ function terms(request: ClaimRequest, token: Token, nowMs: number) {
     token,
     claimId: request.claimId,
     owner: request.owner,
+    // A claim without a fingerprint never erases one.
+    fingerprint: past?.fingerprint ?? request.fingerprint,
     onAbandoned: request.onAbandoned,
     maxAttempts: request.maxAttempts,
     leaseUntilMs: nowMs + request.leaseMs,
     retentionMs: request.retentionMs,
+    firstSeenAtMs: past?.firstSeenAtMs ?? nowMs,
+    lastSeenAtMs: past !== undefined && request.arrivals === 0 ? past.lastSeenAtMs : nowMs,
     finishedAtMs: undefined,
     expiresAtMs: undefined,
+    runs: (past?.runs ?? 0) + 1,
+    // A waiter that was counted by a record which is gone counts in the new one.
+    seen: past === undefined ? Math.max(1, request.arrivals) : past.seen + request.arrivals,
     settledBy: undefined,
     result: undefined,
     error: undefined,
-  } as const;
+    metadata: request.metadata ?? past?.metadata,
+  };
 }
 
 /** Retention starts here, and not at the claim: running work never expires by it. */
@@ -223,7 +213,7 @@ function isFinal(record: StoredRecord, failure: Failure): boolean {
 }
 
 function settled(record: StoredRecord): SettleResult {
-  return { kind: "settled", final: record.final, expiresAtMs: record.expiresAtMs };
+  return { kind: "settled", final: record.final };
 }
 
 /** The same settlement again is a lost reply and answers the same; another one by that token is refused. */

@@ -79,8 +79,7 @@ export function createWaiting({ store, clock }: Pick<Engine, "store" | "clock">,
   }
 
   async function ending(claim: HeldClaim, counted: boolean): Promise<Ending> {
-    const left = leftMs();
-    if (left <= 0) throw inProgress(operation, operation.settings.leaseMs);
+    if (leftMs() <= 0) throw inProgress(operation, settings.leaseMs);
     const { ended, leave } = claim.join(counted);
     let ending: Ending | undefined;
     void ended.then((reached) => {
@@ -88,11 +87,12 @@ export function createWaiting({ store, clock }: Pick<Engine, "store" | "clock">,
       onWake();
     });
     try {
-      await pause(left);
+      // A push from the store wakes it too, a little before the execution has ended here.
+      while (ending === undefined && leftMs() > 0) await pause(leftMs());
     } finally {
       if (ending === undefined) leave();
     }
-    if (ending === undefined) throw inProgress(operation, operation.settings.leaseMs);
+    if (ending === undefined) throw inProgress(operation, settings.leaseMs);
     return ending;
   }
 

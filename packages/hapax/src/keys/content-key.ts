@@ -1,7 +1,9 @@
 import { hash } from "node:crypto";
+import { types } from "node:util";
 import { HapaxError } from "../errors.js";
 import { type CanonicalOptions, canonicalText, canonicalTextOf } from "./canonical.js";
 import { compileExclude, stepInto } from "./exclude.js";
+import { isPlainPrototype } from "./object-kind.js";
 
 /** A SHA-256 in hexadecimal that says so. */
 export type Sha256Key = `sha256:${string}`;
@@ -55,7 +57,7 @@ export function compositeKey(parts: CompositeKey): string {
 }
 
 function checkParts(parts: unknown): void {
-  if (typeof parts !== "object" || parts === null || !(Array.isArray(parts) || isPlain(parts))) {
+  if (typeof parts !== "object" || parts === null || !isArrayOrPlain(parts)) {
     throw new HapaxError("invalid-key", "A composite key must be an array of parts or a plain object of named parts.");
   }
   let count = 0;
@@ -67,9 +69,8 @@ function checkParts(parts: unknown): void {
   if (count === 0) throw new HapaxError("invalid-key", "A composite key needs at least one part, or all would be one.");
 }
 
-function isPlain(parts: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(parts);
-  return prototype === null || prototype === Object.prototype;
+function isArrayOrPlain(parts: object): boolean {
+  return Array.isArray(parts) || isPlainPrototype(Object.getPrototypeOf(parts));
 }
 
 /** A missing part is refused: `["order", undefined]` would make one key of all orders whose number was forgotten. */
@@ -87,7 +88,7 @@ function faultOf(part: unknown): string | undefined {
       return "is undefined";
     default:
       if (part === null) return "is null";
-      if (!(part instanceof Date)) return "is not a string, number, bigint, boolean or Date";
+      if (!types.isDate(part)) return "is not a string, number, bigint, boolean or Date";
       return Number.isNaN(part.getTime()) ? "is an invalid Date" : undefined;
   }
 }

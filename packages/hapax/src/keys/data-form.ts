@@ -6,6 +6,7 @@ import { hasSymbolKey, hasTextOfItsOwn, hasToJson, isPlainPrototype, unbox } fro
 import { REFUSED, type Refusal, type Step, unserializable } from "./refusals.js";
 import { DEPTH_MAX, escapeKey, type Json, setOwn, tagged, UNDEFINED_FORM } from "./tag.js";
 
+/** The way back, so that whoever needs both finds both here. */
 export { fromDataForm } from "./from-data-form.js";
 
 export interface DataFormOptions {
@@ -27,12 +28,12 @@ export function toDataForm(value: unknown, options: DataFormOptions = {}): Json 
     sortEntries: options.sortEntries,
     steps: [],
     ancestors: [],
-    refusal: undefined,
+    thrown: undefined,
   };
   try {
     return formOf(walk, value, options.excluding, 1);
   } catch (error) {
-    if (error === walk.refusal) throw error;
+    if (error === walk.thrown) throw error;
     // Not ours: a getter or a Proxy threw. The steps still stand where it happened.
     throw refuse(walk, { ...REFUSED.unreadable, cause: error });
   }
@@ -46,12 +47,12 @@ interface Walk {
   /** The objects around the present one: meeting one of them again is a cycle, meeting any other twice is not. */
   readonly ancestors: object[];
   /** The error that this walk threw itself. */
-  refusal: HapaxError | undefined;
+  thrown: HapaxError | undefined;
 }
 
 function refuse(walk: Walk, refusal: Refusal): HapaxError {
-  walk.refusal = unserializable(walk.root, walk.steps, refusal);
-  return walk.refusal;
+  walk.thrown = unserializable(walk.root, walk.steps, refusal);
+  return walk.thrown;
 }
 
 function formOf(walk: Walk, value: unknown, excluding: Excluding | undefined, depth: number): Json {
@@ -208,5 +209,6 @@ function textForm(walk: Walk, value: object): Json {
   } catch (cause) {
     throw refuse(walk, { ...REFUSED.throwingToString, cause });
   }
-  return tagged("text", formOf(walk, text, undefined, 0));
+  if (!text.isWellFormed()) throw refuse(walk, REFUSED.loneSurrogate);
+  return tagged("text", text);
 }

@@ -4,7 +4,13 @@ import { DEPTH_MAX, type Json, type JsonObject, setOwn, TAG, unescapeKey } from 
 
 /** The value whose data form this is. What came from a toJSON or a toString comes back as the data it gave. */
 export function fromDataForm(form: Json): unknown {
-  return read(form, 1);
+  try {
+    return read(form, 1);
+  } catch (error) {
+    if (error instanceof HapaxError) throw error;
+    // A text that BigInt, URL or a typed array does not take.
+    throw unreadable("has data that does not fit its kind", error);
+  }
 }
 
 function read(form: Json, depth: number): unknown {
@@ -29,7 +35,7 @@ function untagged(form: JsonObject, depth: number): unknown {
     case "bigint":
       return BigInt(text(data));
     case "date":
-      return new Date(text(data));
+      return date(text(data));
     case "url":
       return new URL(text(data));
     case "text":
@@ -48,6 +54,12 @@ function untagged(form: JsonObject, depth: number): unknown {
 function pair(entry: Json, depth: number): [unknown, unknown] {
   const [key = null, item = null] = list(entry);
   return [read(key, depth), read(item, depth)];
+}
+
+function date(iso: string): Date {
+  const value = new Date(iso);
+  if (Number.isNaN(value.getTime())) throw unreadable("has data that does not fit its kind");
+  return value;
 }
 
 function binary(kind: string, base64: string): object {
@@ -70,9 +82,10 @@ function text(data: Json | undefined): string {
   return data;
 }
 
-function unreadable(found: string): HapaxError {
+function unreadable(found: string, cause?: unknown): HapaxError {
   return new HapaxError(
     "unserializable",
     `The stored data ${found}, and cannot be read back. Was it written by a newer version of hapax, or by another program?`,
+    { cause },
   );
 }

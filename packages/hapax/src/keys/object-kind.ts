@@ -2,7 +2,7 @@ import { types } from "node:util";
 
 /**
  * A prototype that says nothing about its objects: that of `{}` (in any realm: Jest and `node:vm` have their own), none
- * at all, or the empty one that parsers such as `querystring` put in its place.
+ * at all, or the empty one that fast parsers of queries, cookies and routes put in its place.
  */
 export function isPlainPrototype(prototype: object | null): boolean {
   if (prototype === null || prototype === Object.prototype) return true;

@@ -38,7 +38,7 @@ describe("P2: the canonical text of plain JSON is that of RFC 8785", () => {
       fc.property(anyJson, (value) => {
         // Keys that look like a tag are the one thing that RFC 8785 would write otherwise.
         fc.pre(!JSON.stringify(value).includes('hapax":'));
-        expect(JSON.parse(canonicalText(value))).toStrictEqual(value);
+        expect(isDeepStrictEqual(JSON.parse(canonicalText(value)), value)).toBe(true);
       }),
     );
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HapaxError } from "../../src/errors.js";
+import { canonicalText } from "../../src/keys/canonical.js";
 import { fromDataForm, toDataForm } from "../../src/keys/data-form.js";
 import { DEPTH_MAX } from "../../src/keys/tag.js";
 import { refusalOf } from "./values.js";
@@ -143,6 +144,13 @@ describe("P4: nesting has a limit", () => {
   it("of DEPTH_MAX levels, and says so", () => {
     expect(fromDataForm(toDataForm(nested(DEPTH_MAX)) as never)).toStrictEqual(nested(DEPTH_MAX));
     expect(refusalOf(() => toDataForm(nested(DEPTH_MAX + 1))).message).toContain(`deeper than ${DEPTH_MAX} levels`);
+  });
+
+  it("within which everything has a canonical text", () => {
+    let maps: unknown = null;
+    for (let level = 0; level < DEPTH_MAX / 4; level++) maps = new Map([[maps, 1n]]);
+    expect(canonicalText(nested(DEPTH_MAX))).toBe("[".repeat(DEPTH_MAX) + "]".repeat(DEPTH_MAX));
+    expect(canonicalText(maps)).toContain("bigint");
   });
 
   it("that a tag in the deepest level does not break on the way back", () => {

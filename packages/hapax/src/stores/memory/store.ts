@@ -23,7 +23,7 @@ export interface MemoryStoreOptions {
 
 interface Entry {
   record: StoredRecord;
-  steps: Map<string, Uint8Array>;
+  steps: Map<string, Uint8Array> | undefined;
   /** Order of creation, for stable pages. */
   readonly sequence: number;
 }
@@ -59,7 +59,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       entry.record = record;
       return entry;
     }
-    const created: Entry = { record, steps: new Map(), sequence: ++lastSequence };
+    const created: Entry = { record, steps: undefined, sequence: ++lastSequence };
     entries.set(id, created);
     return created;
   }
@@ -82,13 +82,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     const { result, write: next } = decideSettle(entry?.record, settlement, nowMs);
     if (entry === undefined || result.kind !== "settled") return result;
     if (settlement.kind === "step") {
+      entry.steps ??= new Map();
       const stored = entry.steps.get(settlement.name);
       if (stored !== undefined && !sameBytes(stored, settlement.result)) return { kind: "lost" };
       entry.steps.set(settlement.name, settlement.result);
     }
     if (next !== undefined) {
       write(id, entry, next);
-      if (next.status === "done") entry.steps.clear();
+      if (next.status === "done") entry.steps = undefined;
       wake(id);
     }
     return result;
@@ -187,7 +188,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
           continue;
         }
         write(id, entry, forgotten(entry.record));
-        entry.steps.clear();
+        entry.steps = undefined;
         forgottenCount += 1;
         wake(id);
       }
@@ -233,5 +234,7 @@ function idOf({ scope, key }: RecordId): string {
 
 function withSteps(result: DecidedClaim, entry: Entry | undefined): ClaimResult {
   if (result.kind !== "granted") return result;
-  return { ...result, steps: entry === undefined || entry.steps.size === 0 ? NO_STEPS : new Map(entry.steps) };
+  const { token, runs, leaseUntilMs, takeover } = result;
+  const steps = entry?.steps === undefined ? NO_STEPS : new Map(entry.steps);
+  return { kind: "granted", token, runs, leaseUntilMs, takeover, steps };
 }

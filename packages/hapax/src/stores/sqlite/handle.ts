@@ -1,0 +1,156 @@
+import type { Clock } from "../../core/clock.js";
+import { sleep } from "../../core/clock.js";
+import { HapaxError } from "../../errors.js";
+
+/** What hapax needs of a database handle: `better-sqlite3` and `node:sqlite` both fit, and it imports neither. */
+export interface SqliteHandle {
+  exec(sql: string): unknown;
+  prepare(sql: string): SqliteStatement;
+}
+
+export interface SqliteStatement {
+  run(...parameters: SqliteValue[]): { readonly changes: number | bigint };
+  get(...parameters: SqliteValue[]): unknown;
+  all(...parameters: SqliteValue[]): unknown[];
+  /** `better-sqlite3`: rows as arrays. */
+  raw?(): unknown;
+  /** `node:sqlite`: rows as arrays. */
+  setReturnArrays?(enabled: boolean): void;
+}
+
+export type SqliteValue = string | number | Uint8Array | null;
+
+/** A row as the values of its columns, in their order. */
+export type Row = readonly unknown[];
+
+/** A query that answers arrays, which both drivers make several times faster than objects. */
+export interface Query {
+  get(...parameters: SqliteValue[]): Row | undefined;
+  all(...parameters: SqliteValue[]): Row[];
+}
+
+export function prepareQuery(db: SqliteHandle, sql: string): Query {
+  const statement = db.prepare(sql);
+  const arrays = statement.raw !== undefined || statement.setReturnArrays !== undefined;
+  if (statement.raw !== undefined) statement.raw();
+  else statement.setReturnArrays?.(true);
+  const toRow = (row: unknown): Row => (arrays ? (row as Row) : Object.values(row as object));
+  return {
+    get(...parameters) {
+      const row = statement.get(...parameters);
+      return row === undefined ? undefined : toRow(row);
+    },
+    all: (...parameters) =>
+      arrays ? (statement.all(...parameters) as Row[]) : statement.all(...parameters).map(toRow),
+  };
+}
+
+/** Writes one at a time, without ever blocking the event loop on a file that another process has locked. */
+export interface Writer {
+  /** Runs `work` inside BEGIN IMMEDIATE … COMMIT. It is synchronous: nobody else can use the handle in between. */
+  write<T>(work: () => T): Promise<T>;
+}
+
+/** Thrown inside `write` to undo it and answer `value`. */
+export class Rollback<T> {
+  readonly value: T;
+  constructor(value: T) {
+    this.value = value;
+  }
+}
+
+const RETRY_MS_MAX = 25;
+
+/** `setUp` runs once, before the first transaction; like it, it may find the file locked. */
+export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: number, setUp: () => void): Writer {
+  const begin = db.prepare("begin immediate");
+  const commit = db.prepare("commit");
+  const rollback = db.prepare("rollback");
+  const userBusyTimeoutMs = Number(prepareQuery(db, "pragma busy_timeout").get()?.[0] ?? 0);
+  let isSetUp = false;
+
+  /**
+   * The handle is the user's, and so is its busy timeout; but while it waits by it the whole process stands still.
+   * So it is put aside for the one statement that may find the file locked.
+   */
+  function tryBegin(): boolean {
+    if (userBusyTimeoutMs !== 0) db.exec("pragma busy_timeout = 0");
+    try {
+      if (!isSetUp) setUp();
+      isSetUp = true;
+      begin.run();
+      return true;
+    } catch (error) {
+      if (isBusy(error)) return false;
+      throw unavailable(error);
+    } finally {
+      if (userBusyTimeoutMs !== 0) db.exec(`pragma busy_timeout = ${userBusyTimeoutMs}`);
+    }
+  }
+
+  async function write<T>(work: () => T): Promise<T> {
+    const giveUpMs = clock.monotonicMs() + busyTimeoutMs;
+    for (let retryMs = 1; !tryBegin(); retryMs = Math.min(retryMs * 2, RETRY_MS_MAX)) {
+      if (clock.monotonicMs() >= giveUpMs) throw locked(busyTimeoutMs);
+      await sleep(clock, retryMs * (0.5 + Math.random() / 2));
+    }
+    try {
+      const value = work();
+      commit.run();
+      return value;
+    } catch (error) {
+      undo();
+      if (error instanceof Rollback) return error.value as T;
+      throw error;
+    }
+  }
+
+  function undo(): void {
+    try {
+      rollback.run();
+    } catch {
+      // SQLite has rolled it back itself (a full disk, a dying file), and there is no transaction left.
+    }
+  }
+
+  return { write };
+}
+
+/** Another process holds the file, or the user's own code has a transaction open on this handle. */
+function isBusy(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  if (typeof code === "string" && (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED"))) return true;
+  // node:sqlite gives the number: its low byte is SQLITE_BUSY (5) or SQLITE_LOCKED (6).
+  if (typeof errcode === "number" && ((errcode & 0xff) === 5 || (errcode & 0xff) === 6)) return true;
+  return error.message.includes("within a transaction");
+}
+
+function locked(busyTimeoutMs: number): HapaxError {
+  return new HapaxError(
+    "store-unavailable",
+    `The database file was locked for ${busyTimeoutMs} ms. Another process, or a transaction that is open on this ` +
+      "handle, keeps it: make their transactions short.",
+  );
+}
+
+/** Turns what SQLite says about a file it cannot use into `store-unavailable`; a bad value stays what it is. */
+export function unavailable(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { code } = error as { code?: unknown };
+  const text = `${typeof code === "string" ? code : ""} ${error.message}`;
+  if (/no such table: \w+_(record|step|token)/.test(text)) {
+    return new HapaxError(
+      "store-unavailable",
+      "The tables of hapax are missing in this database: await hapax.migrate() first.",
+      {
+        cause: error,
+      },
+    );
+  }
+  const down = /SQLITE_(FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB)|not open|disk|readonly|malformed|not a database/;
+  if (!down.test(text)) return error;
+  return new HapaxError("store-unavailable", `SQLite cannot use the database file: ${error.message}.`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,99 @@
+import type { AbandonedPolicy, SettledBy, Status, StoredRecord, Token } from "../../core/record.js";
+import type { Row, SqliteValue } from "./handle.js";
+
+/** The columns of a record, in the order in which rows are read and written. */
+const COLUMNS = [
+  "scope",
+  "key",
+  "status",
+  "final",
+  "token",
+  "claim_id",
+  "owner",
+  "fingerprint",
+  "on_abandoned",
+  "max_attempts",
+  "lease_until_ms",
+  "retention_ms",
+  "first_seen_at_ms",
+  "last_seen_at_ms",
+  "finished_at_ms",
+  "expires_at_ms",
+  "runs",
+  "seen",
+  "settled_by",
+  "result",
+  "error",
+  "metadata",
+] as const;
+
+export const COLUMN_LIST: string = COLUMNS.join(", ");
+export const PLACEHOLDERS: string = COLUMNS.map(() => "?").join(", ");
+export const ASSIGNMENTS: string = COLUMNS.map((column) => `${column} = ?`).join(", ");
+
+/** A record and where it lies. */
+export interface StoredRow {
+  readonly id: number;
+  readonly steps: number;
+  readonly record: StoredRecord;
+}
+
+/** Reads what `select id, steps, <COLUMN_LIST>` answers. */
+export function toStoredRow(row: Row): StoredRow {
+  return {
+    id: row[0] as number,
+    steps: row[1] as number,
+    record: {
+      scope: row[2] as string,
+      key: row[3] as string,
+      status: row[4] as Status,
+      final: row[5] === 1,
+      token: String(row[6]) as Token,
+      claimId: row[7] as string,
+      owner: row[8] as string,
+      fingerprint: (row[9] ?? undefined) as string | undefined,
+      onAbandoned: row[10] as AbandonedPolicy,
+      maxAttempts: (row[11] ?? undefined) as number | undefined,
+      leaseUntilMs: row[12] as number,
+      retentionMs: row[13] as number,
+      firstSeenAtMs: row[14] as number,
+      lastSeenAtMs: row[15] as number,
+      finishedAtMs: (row[16] ?? undefined) as number | undefined,
+      expiresAtMs: (row[17] ?? undefined) as number | undefined,
+      runs: row[18] as number,
+      seen: row[19] as number,
+      settledBy: (row[20] ?? undefined) as SettledBy | undefined,
+      result: (row[21] ?? undefined) as Uint8Array | undefined,
+      error: (row[22] ?? undefined) as Uint8Array | undefined,
+      metadata: (row[23] ?? undefined) as Uint8Array | undefined,
+    },
+  };
+}
+
+/** The values of a record, in the order of the columns. */
+export function toValues(record: StoredRecord): SqliteValue[] {
+  return [
+    record.scope,
+    record.key,
+    record.status,
+    record.final ? 1 : 0,
+    Number(record.token),
+    record.claimId,
+    record.owner,
+    record.fingerprint ?? null,
+    record.onAbandoned,
+    record.maxAttempts ?? null,
+    record.leaseUntilMs,
+    record.retentionMs,
+    record.firstSeenAtMs,
+    record.lastSeenAtMs,
+    record.finishedAtMs ?? null,
+    record.expiresAtMs ?? null,
+    record.runs,
+    record.seen,
+    record.settledBy ?? null,
+    record.result ?? null,
+    record.error ?? null,
+    record.metadata ?? null,
+  ];
+}

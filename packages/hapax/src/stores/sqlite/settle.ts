@@ -1,0 +1,59 @@
+import type { Completion, Lease, Settlement, SettleResult } from "../../core/store.js";
+import { decideSettle, sameBytes } from "../../core/transitions.js";
+import { toStoredRow, toValues } from "./rows.js";
+import type { Statements } from "./statements.js";
+
+const LOST = { kind: "lost" } as const;
+
+/** Settles one item inside the transaction that holds the file's write lock. */
+export function settleOne(statements: Statements, settlement: Settlement, nowMs: number): SettleResult {
+  if (settlement.kind === "complete" && completeOpen(statements, settlement, nowMs)) {
+    return { kind: "settled", final: false };
+  }
+  const row = statements.find.get(settlement.scope, settlement.key);
+  if (row === undefined) return LOST;
+  const { id, steps, record } = toStoredRow(row);
+  const { result, write } = decideSettle(record, settlement, nowMs);
+  if (result.kind === "settled" && settlement.kind === "step") {
+    return keepStep(statements, id, settlement.name, settlement.result) ? result : LOST;
+  }
+  if (write !== undefined) {
+    statements.update.run(...toValues(write), id, Number(record.token));
+    if (write.status === "done" && steps > 0) {
+      statements.dropSteps.run(JSON.stringify([id]));
+      statements.resetSteps.run(id);
+    }
+  }
+  return result;
+}
+
+/** The common case in one statement. `false`: something is out of the ordinary, ask the state machine. */
+function completeOpen(statements: Statements, completion: Completion, nowMs: number): boolean {
+  const { scope, key, token, result, metadata, arrivals } = completion;
+  if (arrivals > 0 || metadata !== undefined) return false;
+  return statements.complete.run(result ?? null, nowMs, nowMs, scope, key, Number(token)).changes === 1;
+}
+
+/** A step is written once; the same bytes again are a lost reply. */
+function keepStep(statements: Statements, id: number, name: string, bytes: Uint8Array): boolean {
+  const stored = statements.findStep.get(id, name);
+  if (stored !== undefined) return sameBytes(stored[0] as Uint8Array, bytes);
+  statements.addStep.run(id, name, bytes);
+  statements.countStep.run(id);
+  return true;
+}
+
+/** Settles as the last act of the user's own transaction: only a transition from `running` that it makes itself counts. */
+export function settleInTransaction(statements: Statements, completion: Completion, nowMs: number): SettleResult {
+  const row = statements.find.get(completion.scope, completion.key);
+  if (row === undefined) return LOST;
+  const { id, record } = toStoredRow(row);
+  const { result, write } = decideSettle(record, completion, nowMs);
+  if (write === undefined || record.status !== "running") return LOST;
+  statements.update.run(...toValues(write), id, Number(record.token));
+  return result;
+}
+
+export function extendOne(statements: Statements, { scope, key, token, leaseMs }: Lease, nowMs: number): boolean {
+  return statements.extend.run(nowMs + leaseMs, scope, key, Number(token), nowMs).changes === 1;
+}
