@@ -31,7 +31,7 @@ const TURNS = 4;
  * const hapax = createHapax({ store: memoryStore({ clock }), clock });
  * await clock.advance(30_000);
  */
-export function manualClock(startMs = Date.UTC(2030, 0, 1)): ManualClock {
+export function manualClock(startMs: number = Date.UTC(2030, 0, 1)): ManualClock {
   const timers = new Set<Timer>();
   let monotonicMs = 0;
   let wallOffsetMs = startMs;
