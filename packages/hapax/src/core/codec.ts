@@ -31,8 +31,31 @@ export function encodeWithin(codec: Codec, value: unknown, bytesMax: number, wha
 const OMITTED = Buffer.from("\u00ffhapax:omitted:", "latin1");
 
 /** Stands for a result that could not be stored: the work is done, and a replay must say so rather than run it again. */
-export function omittedResult(reason: string): Uint8Array {
+function omittedResult(reason: string): Uint8Array {
   return Buffer.concat([OMITTED, Buffer.from(reason)]);
+}
+
+/** A result in bytes, or what stands for one that cannot be stored, with the refusal for its caller. */
+export interface EncodedResult {
+  readonly bytes: Uint8Array | undefined;
+  readonly refusal?: HapaxError;
+}
+
+/** The work is done: a result that cannot be stored must neither undo that nor make it run again. */
+export function encodeResult(codec: Codec, value: unknown, bytesMax: number): EncodedResult {
+  const wayOut = "Return less, raise resultBytesMax, or set storeResult: false.";
+  try {
+    return { bytes: encodeWithin(codec, value, bytesMax, "The function's result", wayOut) };
+  } catch (cause) {
+    const code = cause instanceof HapaxError ? cause.code : "unserializable";
+    const reason = cause instanceof Error ? cause.message : "The codec refused the result.";
+    const refusal = new HapaxError(
+      code,
+      `${reason} The function ran and will not run again; its result was not kept.`,
+      { cause },
+    );
+    return { bytes: omittedResult(code), refusal };
+  }
 }
 
 /** Why a result is missing, if it is. */

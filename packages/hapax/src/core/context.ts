@@ -73,13 +73,23 @@ export class RunContext implements Context {
     return this.#claim.signal;
   }
 
-  assertHeld = (): void => this.#claim.assertHeld();
-  keyFor = (name: string): string => keyFor(this.#claim.operation, name);
-  setMetadata = (metadata: unknown): void => {
-    this.metadata = encodeMetadata(this.#engine.codec, metadata);
-  };
-  step: Context["step"] = (name, fn) => {
+  // Made when asked for, so that `({ step }) => …` works and an execution that needs none pays for none.
+  get assertHeld(): Context["assertHeld"] {
+    return () => this.#claim.assertHeld();
+  }
+
+  get keyFor(): Context["keyFor"] {
+    return (name) => keyFor(this.#claim.operation, name);
+  }
+
+  get setMetadata(): Context["setMetadata"] {
+    return (metadata) => {
+      this.metadata = encodeMetadata(this.#engine.codec, metadata);
+    };
+  }
+
+  get step(): Context["step"] {
     this.#steps ??= createSteps({ ...this.#engine, claim: this.#claim });
-    return this.#steps(name, fn);
-  };
+    return this.#steps;
+  }
 }

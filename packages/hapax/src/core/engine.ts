@@ -1,12 +1,18 @@
-import type { Clock } from "./clock.js";
-import type { Codec } from "./codec.js";
-import type { Events } from "./events.js";
-import type { Heartbeat } from "./heartbeat.js";
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { HapaxError, shownKey } from "../errors.js";
+import { type Clock, systemClock, trustTime } from "./clock.js";
+import { type Codec, jsonCodec } from "./codec.js";
+import { type Duration, parseDurationMs } from "./durations.js";
+import { createEvents, type Events } from "./events.js";
+import { createHeartbeat, type Heartbeat } from "./heartbeat.js";
 import type { HeldClaim } from "./held-claim.js";
-import type { Logger } from "./logger.js";
-import type { Settings } from "./settings.js";
-import type { RecordStore } from "./store.js";
-import type { StoreClient } from "./store-client.js";
+import { OWNER_BYTES_MAX, RESULT_BYTES_MAX } from "./limits.js";
+import { consoleLogger, type Logger } from "./logger.js";
+import { checkText } from "./operation.js";
+import { BEHAVIOUR_NAMES, type Behaviour, parseBehaviour, refuseUnknown, type Settings } from "./settings.js";
+import type { RecordStore, Store } from "./store.js";
+import { createStoreClient, type StoreClient } from "./store-client.js";
 
 /** What one hapax shares between its calls. */
 export interface Engine {
@@ -25,4 +31,110 @@ export interface Engine {
   readonly executions: Map<string, HeldClaim>;
   /** How a call is told that its function ran past its timeout. */
   readonly timeouts: Map<HeldClaim, (error: unknown) => void>;
+}
+
+export interface HapaxOptions<Tx = never> extends Behaviour {
+  readonly store: Store<Tx>;
+  /** How long the store may take before the call ends with `store-unavailable`. Default 5 s. */
+  readonly storeTimeout?: Duration;
+  /** The largest result that is stored, in bytes. Default 1 MiB. */
+  readonly resultBytesMax?: number;
+  /** How results become bytes. Default JSON with bigint, Date, Map, Set and Buffer. */
+  readonly codec?: Codec;
+  /** Who holds the claims of this process, for people. Default host and process id. */
+  readonly owner?: string;
+  /** How often expired records are deleted; `false` to leave it to someone else. Default every minute. */
+  readonly upkeep?: Duration | false;
+  readonly logger?: Logger;
+  readonly clock?: Clock;
+}
+
+const OPTIONS: ReadonlySet<string> = new Set([
+  ...["store", "storeTimeout", "resultBytesMax", "codec", "owner", "upkeep", "logger", "clock"],
+  ...BEHAVIOUR_NAMES,
+]);
+
+function checkOptions<Tx>(options: HapaxOptions<Tx>): void {
+  if (typeof options !== "object" || options === null) {
+    throw new HapaxError(
+      "invalid-option",
+      "createHapax takes an object with a store: createHapax({ store: memoryStore() }).",
+    );
+  }
+  refuseUnknown("createHapax", options, OPTIONS);
+  if (typeof options.store?.claim !== "function") {
+    throw new HapaxError(
+      "invalid-option",
+      "store is missing or is none: give memoryStore(), sqliteStore(db) or another Store.",
+    );
+  }
+}
+
+export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
+  checkOptions(options);
+  const { store, codec = jsonCodec, logger = consoleLogger, clock = systemClock } = options;
+  const settings = parseBehaviour(options, undefined);
+  const now = trustTime(clock);
+  const events = createEvents((event, error) => logger.error("a listener threw", { event, error }));
+  const client = createStoreClient({
+    store,
+    clock,
+    now,
+    owner: parseOwner(options.owner),
+    storeTimeoutMs: options.storeTimeout === undefined ? 5_000 : parseDurationMs("storeTimeout", options.storeTimeout),
+    onReleased: ({ scope, key }, { token }) => events.emit("released", () => ({ scope, key, token })),
+  });
+  const executions = new Map<string, HeldClaim>();
+  const timeouts: Engine["timeouts"] = new Map();
+  const heartbeat = createHeartbeat({
+    clock,
+    now,
+    events,
+    logger,
+    client,
+    executions,
+    onTimeout(claim) {
+      const error = timedOut(claim);
+      if (executions.get(claim.operation.id) === claim) executions.delete(claim.operation.id);
+      claim.lose(error);
+      timeouts.get(claim)?.(error);
+      timeouts.delete(claim);
+    },
+  });
+  const resultBytesMax = parseResultBytesMax(options.resultBytesMax);
+  return {
+    store,
+    client,
+    clock,
+    now,
+    settings,
+    codec,
+    resultBytesMax,
+    events,
+    logger,
+    heartbeat,
+    executions,
+    timeouts,
+  };
+}
+
+function parseOwner(owner: string | undefined): string {
+  const label = owner ?? `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`;
+  return checkText("owner", label, OWNER_BYTES_MAX, "invalid-option");
+}
+
+function parseResultBytesMax(bytes: unknown): number {
+  if (bytes === undefined) return RESULT_BYTES_MAX;
+  if (typeof bytes === "number" && Number.isSafeInteger(bytes) && bytes >= 1) return bytes;
+  throw new HapaxError("invalid-option", `resultBytesMax must be a whole number of at least 1; got ${String(bytes)}.`);
+}
+
+function timedOut({ operation }: HeldClaim): HapaxError {
+  return new HapaxError(
+    "timeout",
+    `The function of ${operation.scope}/${shownKey(operation.key)} ran longer than its timeout of ` +
+      `${operation.settings.timeoutMs} ms. Its signal was aborted and its claim is no longer extended, so after the lease ` +
+      "another delivery may run it. Make it heed ctx.signal, or raise the timeout.",
+    { scope: operation.scope, key: shownKey(operation.key) },
+  );
 }

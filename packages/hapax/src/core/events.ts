@@ -48,8 +48,13 @@ export type Listener<Name extends EventName> = (event: HapaxEvents[Name]) => voi
 
 export interface Events {
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void;
-  /** `event` is called only if somebody listens. */
-  emit<Name extends EventName>(name: Name, event: () => HapaxEvents[Name]): void;
+  /** The event is made of its subject only if somebody listens. */
+  emit<Name extends EventName, Subject>(
+    name: Name,
+    make: (subject: Subject) => HapaxEvents[Name],
+    subject: Subject,
+  ): void;
+  emit<Name extends EventName>(name: Name, make: () => HapaxEvents[Name]): void;
 }
 
 export const EVENT_NAMES: readonly EventName[] = [
@@ -88,10 +93,10 @@ export function createEvents(onListenerError: (name: EventName, error: unknown) 
       set.add(listener);
       return () => set.delete(listener);
     },
-    emit(name, event) {
+    emit<Name extends EventName>(name: Name, make: (subject?: never) => HapaxEvents[Name], subject?: unknown) {
       const set = of(name);
       if (set.size === 0) return;
-      const made = event();
+      const made = make(subject as never);
       for (const listener of set) {
         try {
           listener(made as never);

@@ -11,8 +11,14 @@ import { BATCH_BYTES_MAX, BATCH_ITEMS_MAX, QUEUE_ITEMS_MAX } from "./limits.js";
  *
  * An idle store is asked at once: there is no timer on the way.
  */
-export interface GroupCommit<Item, Answer> {
-  send(item: Item): Promise<Answer>;
+export interface GroupCommit<Item> {
+  send(item: Item): void;
+}
+
+/** What is sent carries its own ending, so that a call costs no more than it must. */
+export interface Parcel<Answer> {
+  resolve(answer: Answer): void;
+  reject(error: unknown): void;
 }
 
 export interface GroupCommitOptions<Item, Answer> {
@@ -24,115 +30,97 @@ export interface GroupCommitOptions<Item, Answer> {
   readonly timeoutMs: number;
   /** The store blocks the event loop: let the loop turn once, so that its other arrivals share the batch. */
   readonly blocking: boolean;
-  /** The item leaves: from here on it is the store's. */
-  readonly onSend?: (item: Item) => void;
   /** An answer came after its batch was given up. */
   readonly onLate?: (item: Item, answer: Answer) => void;
 }
 
-interface Pending<Item, Answer> {
-  readonly item: Item;
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-interface Batch<Item, Answer> {
-  readonly pendings: readonly Pending<Item, Answer>[];
+interface Batch<Item> {
+  readonly items: readonly Item[];
   readonly startedMs: number;
   givenUp: boolean;
 }
 
-export function groupCommit<Item, Answer>(options: GroupCommitOptions<Item, Answer>): GroupCommit<Item, Answer> {
-  const { clock, commit, bytesOf, timeoutMs, blocking, onSend, onLate } = options;
+export function groupCommit<Item extends Parcel<Answer>, Answer>(
+  options: GroupCommitOptions<Item, Answer>,
+): GroupCommit<Item> {
+  const { clock, commit, bytesOf, timeoutMs, blocking, onLate } = options;
   const schedule = blocking ? setImmediate : queueMicrotask;
-  let gathering: Pending<Item, Answer>[] = [];
-  let underWay: Batch<Item, Answer> | undefined;
+  let gathering: Item[] = [];
+  let underWay: Batch<Item> | undefined;
   let scheduled = false;
   let watching = false;
 
-  function send(item: Item): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      if (gathering.length >= QUEUE_ITEMS_MAX) {
-        reject(
-          new HapaxError(
-            "overloaded",
-            `${QUEUE_ITEMS_MAX} calls wait for the store in this process. Slow down, or add processes.`,
-          ),
-        );
-        return;
-      }
-      gathering.push({ item, resolve, reject });
-      scheduleNext();
-    });
+  function send(item: Item): void {
+    if (gathering.length >= QUEUE_ITEMS_MAX) return item.reject(overloaded());
+    gathering.push(item);
+    scheduleNext();
   }
 
   function scheduleNext(): void {
     if (scheduled || underWay !== undefined || gathering.length === 0) return;
     scheduled = true;
-    schedule(() => {
-      scheduled = false;
-      void sendBatch();
-    });
+    schedule(sendNext);
   }
 
-  async function sendBatch(): Promise<void> {
-    const batch: Batch<Item, Answer> = { pendings: takeBatch(), startedMs: clock.monotonicMs(), givenUp: false };
+  function sendNext(): void {
+    scheduled = false;
+    void sendBatch({ items: takeBatch(), startedMs: clock.monotonicMs(), givenUp: false });
+  }
+
+  async function sendBatch(batch: Batch<Item>): Promise<void> {
     underWay = batch;
     if (!watching) watch(timeoutMs);
     try {
-      await deliver(batch, batch.pendings);
+      await deliver(batch, batch.items);
     } catch (error) {
-      if (isUnavailable(error) || batch.pendings.length === 1) rejectAll(batch, error);
+      if (isUnavailable(error) || batch.items.length === 1) rejectAll(batch, error);
       else await deliverOneByOne(batch);
     }
     if (underWay === batch) underWay = undefined;
     scheduleNext();
   }
 
-  function takeBatch(): Pending<Item, Answer>[] {
+  function takeBatch(): Item[] {
     let count = 0;
     let bytes = 0;
-    for (const { item } of gathering) {
+    for (const item of gathering) {
       bytes += bytesOf(item);
       if (count > 0 && (count === BATCH_ITEMS_MAX || bytes > BATCH_BYTES_MAX)) break;
       count += 1;
     }
-    if (count === gathering.length) {
-      const all = gathering;
-      gathering = [];
-      return all;
-    }
-    return gathering.splice(0, count);
+    if (count < gathering.length) return gathering.splice(0, count);
+    const all = gathering;
+    gathering = [];
+    return all;
   }
 
-  async function deliver(batch: Batch<Item, Answer>, pendings: readonly Pending<Item, Answer>[]): Promise<void> {
-    const items = pendings.map(({ item }) => item);
-    if (onSend !== undefined) for (const item of items) onSend(item);
+  async function deliver(batch: Batch<Item>, items: readonly Item[]): Promise<void> {
     const answers = await commit(items);
     if (answers.length !== items.length) {
       throw new HapaxError("store-unavailable", `The store gave ${answers.length} answers to ${items.length} items.`);
     }
-    pendings.forEach((pending, index) => {
+    items.forEach((item, index) => {
       const answer = answers[index] as Answer;
-      if (batch.givenUp) onLate?.(pending.item, answer);
-      else pending.resolve(answer);
+      if (batch.givenUp) onLate?.(item, answer);
+      else item.resolve(answer);
     });
   }
 
   /** The batch failed as a whole, and the store is not down: one of its items is bad. The others must not suffer. */
-  async function deliverOneByOne(batch: Batch<Item, Answer>): Promise<void> {
-    for (const pending of batch.pendings) {
+  async function deliverOneByOne(batch: Batch<Item>): Promise<void> {
+    for (const item of batch.items) {
       if (batch.givenUp) return;
       try {
-        await deliver(batch, [pending]);
+        await deliver(batch, [item]);
       } catch (error) {
-        pending.reject(error);
+        if (!batch.givenUp) item.reject(error);
       }
     }
   }
 
-  function rejectAll(batch: Batch<Item, Answer>, error: unknown): void {
-    for (const { reject } of batch.pendings) reject(error);
+  function rejectAll(batch: Batch<Item>, error: unknown): void {
+    if (batch.givenUp) return;
+    for (const item of batch.items) item.reject(error);
   }
 
   /** One timer for all batches: it looks at the one under way and sleeps again. */
@@ -145,15 +133,12 @@ export function groupCommit<Item, Answer>(options: GroupCommitOptions<Item, Answ
     watching = false;
     if (underWay === undefined) return;
     const leftMs = underWay.startedMs + timeoutMs - clock.monotonicMs();
-    if (leftMs <= 0) {
-      const batch = underWay;
-      batch.givenUp = true;
-      underWay = undefined;
-      rejectAll(batch, new HapaxError("store-unavailable", `The store did not answer within ${timeoutMs} ms.`));
-      scheduleNext();
-      return;
-    }
-    watch(leftMs);
+    if (leftMs > 0) return watch(leftMs);
+    const batch = underWay;
+    underWay = undefined;
+    rejectAll(batch, new HapaxError("store-unavailable", `The store did not answer within ${timeoutMs} ms.`));
+    batch.givenUp = true;
+    scheduleNext();
   }
 
   return { send };
@@ -161,4 +146,11 @@ export function groupCommit<Item, Answer>(options: GroupCommitOptions<Item, Answ
 
 function isUnavailable(error: unknown): boolean {
   return error instanceof HapaxError && error.code === "store-unavailable";
+}
+
+function overloaded(): HapaxError {
+  return new HapaxError(
+    "overloaded",
+    `${QUEUE_ITEMS_MAX} calls wait for the store in this process. Slow down, or add processes.`,
+  );
 }

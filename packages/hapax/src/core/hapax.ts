@@ -1,40 +1,16 @@
-import { randomBytes } from "node:crypto";
-import { hostname } from "node:os";
 import { HapaxError, shownKey } from "../errors.js";
-import { type Clock, systemClock, trustTime } from "./clock.js";
-import { type Codec, encodeWithin, jsonCodec } from "./codec.js";
-import { type Context, unprotectedContext } from "./context.js";
+import { encodeWithin } from "./codec.js";
+import type { Context } from "./context.js";
 import { type Duration, parseDurationMs } from "./durations.js";
-import type { Engine } from "./engine.js";
-import { createEvents, type EventName, type Listener } from "./events.js";
-import { createHeartbeat } from "./heartbeat.js";
-import type { HeldClaim } from "./held-claim.js";
-import { OWNER_BYTES_MAX, RESULT_BYTES_MAX } from "./limits.js";
-import { consoleLogger, type Logger } from "./logger.js";
-import { argumentsIdentity, type Call, checkText, type Identity, parseCall } from "./operation.js";
+import { createEngine, type Engine, type HapaxOptions } from "./engine.js";
+import type { EventName, Listener } from "./events.js";
+import { argumentsIdentity, type Call, type Identity, parseCall } from "./operation.js";
 import { createRecords, type Records } from "./records.js";
-import { admit, leadRun, type Outcome } from "./run.js";
-import { BEHAVIOUR_NAMES, type Behaviour, parseBehaviour, refuseUnknown } from "./settings.js";
-import type { PurgeResult, Store } from "./store.js";
-import { createStoreClient } from "./store-client.js";
-import { leadTransaction, type TransactionFunction } from "./transaction.js";
+import { admit, type Outcome, RunWork } from "./run.js";
+import { BEHAVIOUR_NAMES, type Behaviour, refuseUnknown } from "./settings.js";
+import type { PurgeResult } from "./store.js";
+import { type TransactionFunction, transactionWork } from "./transaction.js";
 import { createUpkeep, type Upkeep } from "./upkeep.js";
-
-export interface HapaxOptions<Tx = never> extends Behaviour {
-  readonly store: Store<Tx>;
-  /** How long the store may take before the call ends with `store-unavailable`. Default 5 s. */
-  readonly storeTimeout?: Duration;
-  /** The largest result that is stored, in bytes. Default 1 MiB. */
-  readonly resultBytesMax?: number;
-  /** How results become bytes. Default JSON with bigint, Date, Map, Set and Buffer. */
-  readonly codec?: Codec;
-  /** Who holds the claims of this process, for people. Default host and process id. */
-  readonly owner?: string;
-  /** How often expired records are deleted; `false` to leave it to someone else. Default every minute. */
-  readonly upkeep?: Duration | false;
-  readonly logger?: Logger;
-  readonly clock?: Clock;
-}
 
 /** Says how a wrapped function's call is identified, from its arguments. */
 export interface WrapOptions<Args extends unknown[]> extends Behaviour {
@@ -88,10 +64,6 @@ export interface Hapax<Tx = never> extends Records {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const OPTIONS: ReadonlySet<string> = new Set([
-  ...["store", "storeTimeout", "resultBytesMax", "codec", "owner", "upkeep", "logger", "clock"],
-  ...BEHAVIOUR_NAMES,
-]);
 const WRAP: ReadonlySet<string> = new Set(["scope", "key", "exclude", "metadata", ...BEHAVIOUR_NAMES]);
 const PURGE_RECORDS = 1_000;
 
@@ -103,8 +75,8 @@ const PURGE_RECORDS = 1_000;
  * await hapax.migrate();
  */
 export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
-  const { store } = checkOptions(options);
   const engine = createEngine(options);
+  const { store } = options;
   const { settings, codec } = engine;
   const upkeep = startUpkeep(engine, options.upkeep);
   const records = createRecords(engine);
@@ -112,30 +84,39 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
   let closed = false;
   let onIdle = () => {};
 
-  async function track<T>(work: () => Promise<T>): Promise<T> {
+  /** Every call in flight is counted, so that close() can wait for it. */
+  function enter(): void {
     if (closed) throw new HapaxError("closed", "hapax was closed in this process and takes no more calls.");
     active += 1;
+  }
+
+  function leave(): void {
+    active -= 1;
+    if (active === 0) onIdle();
+  }
+
+  async function run<T>(call: Call, fn: (ctx: Context) => Promise<T> | T): Promise<Outcome<T>> {
+    enter();
     try {
-      return await work();
+      const operation = parseCall(call, settings, codec);
+      requireFunction(fn);
+      return await admit(engine, operation, new RunWork(engine, fn));
     } finally {
-      active -= 1;
-      if (active === 0) onIdle();
+      leave();
     }
   }
 
-  const run: Hapax["run"] = (call, fn) =>
-    track(async () => {
-      const operation = parseCall(call, settings, codec);
+  async function transaction<T>(call: Call, fn: TransactionFunction<Tx, T>): Promise<Outcome<T>> {
+    enter();
+    try {
+      // A crash leaves no effect, so there is nothing to hold; and no effect may happen outside the transaction.
+      const operation = parseCall({ ...call, onAbandoned: "rerun", onStoreDown: "closed" }, settings, codec);
       requireFunction(fn);
-      return admit(engine, operation, leadRun(engine, fn), async () => ({
-        value: await fn(unprotectedContext(operation)),
-        replayed: false,
-        attempt: 1,
-        key: operation.key,
-        token: unprotectedContext(operation).token,
-        stored: false,
-      }));
-    });
+      return await admit(engine, operation, transactionWork(engine, store, fn));
+    } finally {
+      leave();
+    }
+  }
 
   return {
     ...records,
@@ -159,21 +140,7 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
       };
     },
 
-    transaction: (call, fn) =>
-      track(async () => {
-        requireFunction(fn);
-        if (!store.capabilities.transactions) {
-          throw new HapaxError(
-            "unsupported",
-            "This store has no transactions: use run(), or a PostgreSQL or SQLite store.",
-          );
-        }
-        // A crash leaves no effect, so there is nothing to hold; and no effect may happen outside the transaction.
-        const operation = parseCall({ ...call, onAbandoned: "rerun", onStoreDown: "closed" }, settings, codec);
-        return admit(engine, operation, leadTransaction(engine, store, fn), () => {
-          throw new HapaxError("store-unavailable", "The store is down.");
-        });
-      }),
+    transaction,
 
     async markDone(identity, value) {
       encodeWithin(codec, value, engine.resultBytesMax, "The result", "Give less.");
@@ -210,97 +177,13 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
   }
 }
 
-function checkOptions<Tx>(options: HapaxOptions<Tx>): HapaxOptions<Tx> {
-  if (typeof options !== "object" || options === null) {
-    throw new HapaxError(
-      "invalid-option",
-      "createHapax takes an object with a store: createHapax({ store: memoryStore() }).",
-    );
-  }
-  refuseUnknown("createHapax", options, OPTIONS);
-  if (typeof options.store?.claim !== "function") {
-    throw new HapaxError(
-      "invalid-option",
-      "store is missing or is none: give memoryStore(), sqliteStore(db) or another Store.",
-    );
-  }
-  return options;
-}
-
-function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
-  const { store, codec = jsonCodec, logger = consoleLogger, clock = systemClock } = options;
-  const settings = parseBehaviour(options, undefined);
-  const now = trustTime(clock);
-  const events = createEvents((event, error) => logger.error("a listener threw", { event, error }));
-  const client = createStoreClient({
-    store,
-    clock,
-    now,
-    owner: parseOwner(options.owner),
-    storeTimeoutMs: options.storeTimeout === undefined ? 5_000 : parseDurationMs("storeTimeout", options.storeTimeout),
-    onReleased: ({ scope, key }, { token }) => events.emit("released", () => ({ scope, key, token })),
-  });
-  const executions = new Map<string, HeldClaim>();
-  const timeouts: Engine["timeouts"] = new Map();
-  const heartbeat = createHeartbeat({
-    clock,
-    now,
-    events,
-    logger,
-    extensions: client.extensions,
-    onTimeout(claim) {
-      const error = timedOut(claim);
-      if (executions.get(claim.operation.id) === claim) executions.delete(claim.operation.id);
-      claim.lose(error);
-      timeouts.get(claim)?.(error);
-      timeouts.delete(claim);
-    },
-  });
-  const resultBytesMax = parseResultBytesMax(options.resultBytesMax);
-  return {
-    store,
-    client,
-    clock,
-    now,
-    settings,
-    codec,
-    resultBytesMax,
-    events,
-    logger,
-    heartbeat,
-    executions,
-    timeouts,
-  };
-}
-
-function startUpkeep(engine: Engine, every: Duration | false | undefined): Upkeep | undefined {
-  if (every === false) return undefined;
-  return createUpkeep(engine, every === undefined ? 60_000 : parseDurationMs("upkeep", every));
-}
-
-function parseOwner(owner: string | undefined): string {
-  const label = owner ?? `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`;
-  return checkText("owner", label, OWNER_BYTES_MAX, "invalid-option");
-}
-
-function parseResultBytesMax(bytes: unknown): number {
-  if (bytes === undefined) return RESULT_BYTES_MAX;
-  if (typeof bytes === "number" && Number.isSafeInteger(bytes) && bytes >= 1) return bytes;
-  throw new HapaxError("invalid-option", `resultBytesMax must be a whole number of at least 1; got ${String(bytes)}.`);
-}
-
 function requireFunction(fn: unknown): void {
   if (typeof fn !== "function") {
     throw new HapaxError("invalid-option", `The last argument must be the function to run once; got ${typeof fn}.`);
   }
 }
 
-function timedOut({ operation }: HeldClaim): HapaxError {
-  return new HapaxError(
-    "timeout",
-    `The function of ${operation.scope}/${shownKey(operation.key)} ran longer than its timeout of ` +
-      `${operation.settings.timeoutMs} ms. Its signal was aborted and its claim is no longer extended, so after the lease ` +
-      "another delivery may run it. Make it heed ctx.signal, or raise the timeout.",
-    { scope: operation.scope, key: shownKey(operation.key) },
-  );
+function startUpkeep(engine: Engine, every: Duration | false | undefined): Upkeep | undefined {
+  if (every === false) return undefined;
+  return createUpkeep(engine, every === undefined ? 60_000 : parseDurationMs("upkeep", every));
 }

@@ -1,25 +1,27 @@
 import { HapaxError } from "../errors.js";
 import type { CancelTimer, Clock } from "./clock.js";
 import type { Events } from "./events.js";
-import type { GroupCommit } from "./group-commit.js";
 import type { HeldClaim } from "./held-claim.js";
 import type { Logger } from "./logger.js";
 import { shownOperation } from "./operation.js";
-import type { ExtendResult, Lease } from "./store.js";
+import type { ExtendResult } from "./store.js";
+import type { StoreClient } from "./store-client.js";
 
 /** Keeps every claim of the process alive with one timer and one batch, and tells those that can no longer be trusted. */
 export interface Heartbeat {
-  add(claim: HeldClaim): void;
-  remove(claim: HeldClaim): void;
+  /** A claim was added to the executions. Whatever leaves them is no longer looked after. */
+  added(claim: HeldClaim): void;
   stop(): void;
 }
 
 export interface HeartbeatOptions {
   readonly clock: Clock;
   readonly now: () => number;
-  readonly extensions: GroupCommit<Lease, ExtendResult>;
+  readonly client: Pick<StoreClient, "extend">;
   readonly events: Events;
   readonly logger: Logger;
+  /** The claims that this process runs. */
+  readonly executions: ReadonlyMap<string, HeldClaim>;
   /** The claim ran past its timeout. */
   readonly onTimeout: (claim: HeldClaim) => void;
 }
@@ -30,13 +32,11 @@ const EARLY_PART = 1 / 4;
 const RETRY_MS_MIN = 50;
 
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
-  const { clock, now, extensions, events, logger, onTimeout } = options;
-  const claims = new Set<HeldClaim>();
+  const { clock, now, client, events, logger, executions, onTimeout } = options;
   let wakeAtMs = Number.POSITIVE_INFINITY;
   let cancelTimer: CancelTimer | undefined;
 
-  function add(claim: HeldClaim): void {
-    claims.add(claim);
+  function added(claim: HeldClaim): void {
     // With equal leases the one that came first wakes first: the timer stands already.
     const dueMs = dueAtMs(claim);
     if (dueMs < wakeAtMs) arm(dueMs);
@@ -52,7 +52,8 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     cancelTimer = undefined;
     wakeAtMs = Number.POSITIVE_INFINITY;
     const nowMs = now();
-    for (const claim of claims) {
+    for (const claim of executions.values()) {
+      if (!claim.running) continue;
       if (nowMs >= claim.trustedUntilMs) distrust(claim, "no heartbeat was answered in time");
       else if (nowMs >= claim.runUntilMs) timeOut(claim);
       else if (!claim.beating && isDue(claim, nowMs)) void beat(claim);
@@ -62,7 +63,9 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
 
   function rearm(): void {
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const claim of claims) nextMs = Math.min(nextMs, dueAtMs(claim));
+    for (const claim of executions.values()) {
+      if (claim.running) nextMs = Math.min(nextMs, dueAtMs(claim));
+    }
     if (nextMs < wakeAtMs) arm(nextMs);
   }
 
@@ -73,12 +76,13 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     claim.beating = true;
     let result: ExtendResult | { readonly kind: "error"; readonly error: unknown };
     try {
-      result = await extensions.send({ scope, key, token: claim.token, leaseMs: settings.leaseMs });
+      result = await client.extend({ scope, key, token: claim.token, leaseMs: settings.leaseMs });
     } catch (error) {
       result = { kind: "error", error };
     }
     claim.beating = false;
-    if (!claims.has(claim)) return;
+    // Its settlement is under way, or its trust is over: then the answer is too late to matter.
+    if (!claim.running) return;
     switch (result.kind) {
       case "extended":
         // Counted from the send: the store's lease began no earlier.
@@ -108,24 +112,18 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   }
 
   function distrust(claim: HeldClaim, why: string): void {
-    claims.delete(claim);
     claim.lose(claim.lostError(why));
     events.emit("lost", () => ({ ...aboutClaim(claim), code: "claim-lost" }));
   }
 
   function timeOut(claim: HeldClaim): void {
-    claims.delete(claim);
     events.emit("timeout", () => aboutClaim(claim));
     onTimeout(claim);
   }
 
   return {
-    add,
-    remove: (claim) => claims.delete(claim),
-    stop() {
-      cancelTimer?.();
-      claims.clear();
-    },
+    added,
+    stop: () => cancelTimer?.(),
   };
 }
 

@@ -9,7 +9,7 @@ export type Grant = Extract<ClaimResult, { kind: "granted" }>;
 /** How an execution ended, for the duplicates of this process that waited for it. */
 export type Ending =
   /** The store holds the result: it is theirs too. */
-  | { readonly kind: "value"; readonly value: () => unknown }
+  | { readonly kind: "value"; readonly value: unknown; readonly bytes: Uint8Array | undefined }
   | { readonly kind: "error"; readonly error: unknown }
   /** Nothing that they may be served: they ask the store themselves. */
   | { readonly kind: "anew" };
@@ -45,7 +45,7 @@ export class HeldClaim {
   #joiners = 0;
   #turnedAway = 0;
   #ending: Ending | undefined;
-  #endingWaiters: ((ending: Ending) => void)[] = [];
+  #waiters: ((ending: Ending) => void)[] | undefined;
 
   constructor(operation: Operation, grant: Grant, firstSentMs: number, now: () => number) {
     const { trustMs, heartbeatMs, timeoutMs } = operation.settings;
@@ -61,6 +61,11 @@ export class HeldClaim {
 
   get trusted(): boolean {
     return this.#lost === undefined && this.#now() < this.trustedUntilMs;
+  }
+
+  /** Its function runs and nothing has ended its trust yet, as far as anyone has looked. */
+  get running(): boolean {
+    return !this.settling && this.#lost === undefined;
   }
 
   /** Made when first asked for: most functions never look at it. */
@@ -113,14 +118,15 @@ export class HeldClaim {
 
   /** Resolves with the ending, at the latest when `leave` is called. */
   join(counted: boolean): { readonly ended: Promise<Ending>; readonly leave: () => void } {
-    if (this.#endingWaiters.length >= JOINERS_MAX) throw tooManyJoiners(this.operation.key);
+    this.#waiters ??= [];
+    if (this.#waiters.length >= JOINERS_MAX) throw tooManyJoiners(this.operation.key);
     if (!counted) this.#joiners += 1;
     let leave = () => {};
     const ended = new Promise<Ending>((resolve) => {
       if (this.#ending !== undefined) return resolve(this.#ending);
-      this.#endingWaiters.push(resolve);
+      this.#waiters?.push(resolve);
       leave = () => {
-        this.#endingWaiters = this.#endingWaiters.filter((waiter) => waiter !== resolve);
+        this.#waiters = this.#waiters?.filter((waiter) => waiter !== resolve);
         if (counted || this.#ending !== undefined) return;
         // It arrived, and will not be served by this execution.
         this.#joiners -= 1;
@@ -149,8 +155,8 @@ export class HeldClaim {
     if (this.#ending !== undefined) return;
     this.#ending = ending;
     if (ending.kind === "anew") this.#joiners = 0;
-    for (const resolve of this.#endingWaiters) resolve(ending);
-    this.#endingWaiters = [];
+    for (const resolve of this.#waiters ?? []) resolve(ending);
+    this.#waiters = undefined;
   }
 }
 

@@ -168,3 +168,17 @@ export function shownOperation({ scope, key }: { readonly scope: string; readonl
 } {
   return { scope, key: shownKey(key) };
 }
+
+/** Equal in everything that the store would decide or write by. */
+export function sameTerms(left: Operation, right: Operation): boolean {
+  if (left.fingerprint !== right.fingerprint || left.metadata !== right.metadata) return false;
+  const a = left.settings;
+  const b = right.settings;
+  return (
+    a === b ||
+    (a.leaseMs === b.leaseMs &&
+      a.retentionMs === b.retentionMs &&
+      a.onAbandoned === b.onAbandoned &&
+      a.maxAttempts === b.maxAttempts)
+  );
+}

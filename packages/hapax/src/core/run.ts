@@ -1,14 +1,15 @@
 import { HapaxError } from "../errors.js";
-import { encodeError, encodeWithin, isPermanent, omissionOf, omittedResult } from "./codec.js";
-import { type Context, RunContext } from "./context.js";
+import { type EncodedResult, encodeError, encodeResult, isPermanent, omissionOf } from "./codec.js";
+import { type Context, RunContext, unprotectedContext } from "./context.js";
 import type { Engine } from "./engine.js";
 import { aboutClaim } from "./heartbeat.js";
-import { HeldClaim } from "./held-claim.js";
+import { type Ending, HeldClaim } from "./held-claim.js";
 import { type Operation, shownOperation } from "./operation.js";
 import { reconcile } from "./reconcile.js";
 import type { Token } from "./record.js";
 import { finalFailure, inProgress, mismatch, outcomeUnknown, resultOmitted } from "./refusals.js";
-import type { ClaimAnswer } from "./store-client.js";
+import type { Completion } from "./store.js";
+import type { ClaimAnswer, SettleAnswer } from "./store-client.js";
 import { createWaiting, type Waiting } from "./waiting.js";
 
 /** What a call came to. */
@@ -24,58 +25,79 @@ export interface Outcome<T> {
   readonly stored: boolean;
 }
 
-/** Runs the work under a claim that was just granted. */
-export type Lead<T> = (claim: HeldClaim) => Promise<Outcome<T>>;
+/** What a call wants done once it is admitted. */
+export interface Work<T> {
+  /** Under a claim that was just granted. */
+  lead(claim: HeldClaim): Promise<Outcome<T>>;
+  /** Without a claim: the store is down, and the call chose to run all the same. */
+  unprotected(operation: Operation): Promise<Outcome<T>>;
+}
 
 /**
- * The way of every call: join the execution of this process, or ask the store; then lead, replay, wait or be refused.
+ * The way of every call: ask the store, or join the execution of this process; then lead, replay, wait or be refused.
  */
-export async function admit<T>(
+export async function admit<T>(engine: Engine, operation: Operation, work: Work<T>): Promise<Outcome<T>> {
+  // Most calls are the only ones of their key: one question, one answer.
+  if (engine.executions.has(operation.id)) return visit(engine, operation, work, undefined);
+  const answer = await ask(engine, operation, 1);
+  if (answer.kind === "granted") return work.lead(takeUp(engine, operation, answer));
+  if (answer.kind === "down") return work.unprotected(operation);
+  return visit(engine, operation, work, answer);
+}
+
+type Answer = ClaimAnswer | { readonly kind: "down" };
+
+/** Once told that another runs it (`arrivals` 0), not even `onStoreDown: "open"` runs it too. */
+async function askOrRunOpen(engine: Engine, operation: Operation, arrivals: 0 | 1): Promise<Answer> {
+  try {
+    return await engine.client.claim(operation, arrivals);
+  } catch (error) {
+    if (arrivals === 0 || !isStoreDown(error)) throw error;
+    warnUnprotected(engine, operation, error);
+    return { kind: "down" };
+  }
+}
+
+function ask(engine: Engine, operation: Operation, arrivals: 0 | 1): Promise<Answer> {
+  if (operation.settings.onStoreDown === "open") return askOrRunOpen(engine, operation, arrivals);
+  return engine.client.claim(operation, arrivals);
+}
+
+/** A call that met others of its key goes round until it leads, is served or is refused. */
+async function visit<T>(
   engine: Engine,
   operation: Operation,
-  lead: Lead<T>,
-  unprotected: () => Promise<Outcome<T>>,
+  work: Work<T>,
+  first: Answer | undefined,
 ): Promise<Outcome<T>> {
-  let waiting: Waiting | undefined;
-  /** The store, or an execution that it answers for, has counted this arrival. */
-  let counted = false;
+  const waiting = createWaiting(engine, operation);
+  let answer = first;
   try {
     for (;;) {
+      /** The store, or an execution that it answers for, has counted this arrival. */
+      const counted = first !== undefined;
       const local = engine.executions.get(operation.id);
-      if (local !== undefined && sharesWork(engine, local, operation, counted)) {
-        waiting ??= createWaiting(engine, operation);
+      if (answer === undefined && local !== undefined && sharesWork(engine, local, operation, counted)) {
         const { settling } = local;
         const ending = await waiting.ending(local, counted || settling);
         if (settling || ending.kind === "anew") continue;
         if (ending.kind === "error") throw ending.error;
-        return replayed(engine, operation, local, ending.value() as T, true);
+        return replayed(engine, operation, local, joinedValue(engine, ending) as T, true);
       }
-
-      let answer: ClaimAnswer;
-      try {
-        answer = await engine.client.claim(operation, counted ? 0 : 1);
-      } catch (error) {
-        // Once told that another runs it, not even `open` runs it too.
-        if (counted || !mayRunUnprotected(operation, error)) throw error;
-        warnUnprotected(engine, operation, error);
-        return unprotected();
-      }
-      counted = true;
-
-      if (answer.kind === "granted") {
-        return lead(takeUp(engine, operation, answer));
-      }
+      answer ??= await ask(engine, operation, counted ? 0 : 1);
+      first ??= answer;
+      if (answer.kind === "granted") return await work.lead(takeUp(engine, operation, answer));
+      if (answer.kind === "down") return await work.unprotected(operation);
       if (answer.kind === "done") return replay(engine, operation, answer);
       if (answer.kind === "failed") throw finalFailure(operation, answer);
       if (answer.kind === "mismatch") throw refuseMismatch(engine, operation);
-
-      waiting ??= createWaiting(engine, operation);
       if (answer.kind === "uncertain") await reconcile(engine, operation, answer);
       else if (answer.kind === "stale") waiting.again();
       else await waitOrRefuse(engine, operation, waiting, answer.retryAfterMs);
+      answer = undefined;
     }
   } finally {
-    waiting?.stop();
+    waiting.stop();
   }
 }
 
@@ -98,21 +120,40 @@ function sharesWork(engine: Engine, local: HeldClaim, operation: Operation, coun
 
 function takeUp(engine: Engine, operation: Operation, grant: ClaimAnswer & { kind: "granted" }): HeldClaim {
   const claim = new HeldClaim(operation, grant, grant.firstSentMs, engine.now);
+  // The store let this one in, so an older one of this process is fenced: after a forced forget it may not know yet.
+  const older = engine.executions.get(operation.id);
+  older?.lose(older.lostError("a newer claim was granted"));
   engine.executions.set(operation.id, claim);
-  engine.heartbeat.add(claim);
-  if (grant.takeover) engine.events.emit("takeover", () => aboutClaim(claim));
-  engine.events.emit("claimed", () => aboutClaim(claim));
+  engine.heartbeat.added(claim);
+  if (grant.takeover) engine.events.emit("takeover", aboutClaim, claim);
+  engine.events.emit("claimed", aboutClaim, claim);
   return claim;
 }
 
-/** Leads an ordinary run: the function, then its settlement. */
-export function leadRun<T>(engine: Engine, fn: (ctx: Context) => Promise<T> | T): Lead<T> {
-  return (claim) =>
-    new Promise((resolve, reject) => {
-      // Past its timeout the call ends here; what the function still does is settled behind it.
-      if (claim.operation.settings.timeoutMs !== undefined) engine.timeouts.set(claim, reject);
-      execute(engine, claim, fn).then(resolve, reject);
+/** An ordinary run: the function, then its settlement. */
+export class RunWork<T> implements Work<T> {
+  readonly #engine: Engine;
+  readonly #fn: (ctx: Context) => Promise<T> | T;
+
+  constructor(engine: Engine, fn: (ctx: Context) => Promise<T> | T) {
+    this.#engine = engine;
+    this.#fn = fn;
+  }
+
+  lead(claim: HeldClaim): Promise<Outcome<T>> {
+    if (claim.operation.settings.timeoutMs === undefined) return execute(this.#engine, claim, this.#fn);
+    // Past its timeout the call ends here; what the function still does is settled behind it.
+    return new Promise((resolve, reject) => {
+      this.#engine.timeouts.set(claim, reject);
+      execute(this.#engine, claim, this.#fn).then(resolve, reject);
     });
+  }
+
+  async unprotected(operation: Operation): Promise<Outcome<T>> {
+    const ctx = unprotectedContext(operation);
+    const value = await this.#fn(ctx);
+    return { value, replayed: false, attempt: 1, key: operation.key, token: ctx.token, stored: false };
+  }
 }
 
 async function execute<T>(engine: Engine, claim: HeldClaim, fn: (ctx: Context) => Promise<T> | T): Promise<Outcome<T>> {
@@ -124,46 +165,52 @@ async function execute<T>(engine: Engine, claim: HeldClaim, fn: (ctx: Context) =
     await fail(engine, claim, error, ctx.metadata);
     throw error;
   }
-  return complete(engine, claim, value, ctx.metadata);
+  const result = encode(engine, claim.operation, value);
+  beginSettling(engine, claim);
+  const answer = await engine.client.settle(claim, completionOf(claim, result.bytes, ctx.metadata));
+  endExecution(engine, claim);
+  if (answer.kind !== "settled") return notCompleted(engine, claim, value, result, answer);
+  return completed(engine, claim, value, result);
 }
 
-async function complete<T>(
+function encode({ codec, resultBytesMax }: Engine, { settings }: Operation, value: unknown): EncodedResult {
+  return settings.storeResult ? encodeResult(codec, value, resultBytesMax) : { bytes: undefined };
+}
+
+export function completionOf(
+  claim: HeldClaim,
+  result: Uint8Array | undefined,
+  metadata: Uint8Array | undefined,
+): Completion {
+  const { operation, token } = claim;
+  const { scope, key } = operation;
+  return { kind: "complete", scope, key, token, result, metadata, arrivals: claim.arrivals(true) };
+}
+
+export function completed<T>(engine: Engine, claim: HeldClaim, value: T, result: EncodedResult): Outcome<T> {
+  const { operation, token, attempt } = claim;
+  engine.events.emit("completed", aboutClaim, claim);
+  if (result.refusal !== undefined) {
+    claim.end({ kind: "error", error: resultOmitted(operation, result.refusal.code) });
+    throw result.refusal;
+  }
+  claim.end({ kind: "value", value, bytes: result.bytes });
+  return { value, replayed: false, attempt, key: operation.key, token, stored: true };
+}
+
+function notCompleted<T>(
   engine: Engine,
   claim: HeldClaim,
   value: T,
-  metadata: Uint8Array | undefined,
-): Promise<Outcome<T>> {
+  { refusal }: EncodedResult,
+  answer: Exclude<SettleAnswer, { kind: "settled" }>,
+): Outcome<T> {
   const { operation, token, attempt } = claim;
-  const { scope, key } = operation;
-  const encoded = encodeResult(engine, operation, value);
-  beginSettling(engine, claim);
-  const answer = await engine.client.settle(claim, {
-    kind: "complete",
-    scope,
-    key,
-    token,
-    result: encoded.bytes,
-    metadata,
-    arrivals: claim.arrivals(true),
-  });
-  endExecution(engine, claim);
-
-  if (answer.kind === "settled") {
-    engine.events.emit("completed", () => aboutClaim(claim));
-    if (encoded.refusal !== undefined) {
-      claim.end({ kind: "error", error: resultOmitted(operation, encoded.refusal.message) });
-      throw encoded.refusal;
-    }
-    const { bytes } = encoded;
-    claim.end({ kind: "value", value: () => (bytes === undefined ? value : engine.codec.decode(bytes)) });
-    return { value, replayed: false, attempt, key, token, stored: true };
-  }
-
   claim.end({ kind: "anew" });
   if (answer.kind === "unanswered") {
     warnNotStored(engine, claim, answer.error);
-    if (encoded.refusal !== undefined) throw encoded.refusal;
-    return { value, replayed: false, attempt, key, token, stored: false };
+    if (refusal !== undefined) throw refusal;
+    return { value, replayed: false, attempt, key: operation.key, token, stored: false };
   }
   const error =
     answer.kind === "lost"
@@ -171,28 +218,6 @@ async function complete<T>(
       : outcomeUnknown(operation, "the function ran, the store did not answer, and the record has changed since");
   engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: error.code }));
   throw error;
-}
-
-/** The work is done: a result that cannot be stored must neither undo that nor make it run again. */
-function encodeResult(
-  { codec, resultBytesMax }: Engine,
-  { settings }: Operation,
-  value: unknown,
-): { readonly bytes: Uint8Array | undefined; readonly refusal?: HapaxError } {
-  if (!settings.storeResult) return { bytes: undefined };
-  const wayOut = "Return less, raise resultBytesMax, or set storeResult: false.";
-  try {
-    return { bytes: encodeWithin(codec, value, resultBytesMax, "The function's result", wayOut) };
-  } catch (cause) {
-    const code = cause instanceof HapaxError ? cause.code : "unserializable";
-    const reason = cause instanceof Error ? cause.message : "its codec refused it.";
-    const refusal = new HapaxError(
-      code,
-      `${reason} The function ran and will not run again; its result was not kept (code ${code}).`,
-      { cause },
-    );
-    return { bytes: omittedResult(code), refusal };
-  }
 }
 
 export async function fail(
@@ -229,12 +254,16 @@ export async function fail(
 /** From here the claim is no longer extended, so that retries of the settlement end with its trust. */
 export function beginSettling(engine: Engine, claim: HeldClaim): void {
   claim.settling = true;
-  engine.heartbeat.remove(claim);
   engine.timeouts.delete(claim);
 }
 
 export function endExecution(engine: Engine, claim: HeldClaim): void {
   if (engine.executions.get(claim.operation.id) === claim) engine.executions.delete(claim.operation.id);
+}
+
+/** A replay is what the store holds, so a joiner gets a copy of its own; with `storeResult: false` there is but one. */
+function joinedValue({ codec }: Engine, { value, bytes }: Ending & { kind: "value" }): unknown {
+  return bytes === undefined ? value : codec.decode(bytes);
 }
 
 function replay<T>(engine: Engine, operation: Operation, done: ClaimAnswer & { kind: "done" }): Outcome<T> {
@@ -274,8 +303,8 @@ function refuseMismatch(engine: Engine, operation: Operation): HapaxError {
   return mismatch(operation);
 }
 
-function mayRunUnprotected({ settings }: Operation, error: unknown): boolean {
-  return settings.onStoreDown === "open" && error instanceof HapaxError && error.code === "store-unavailable";
+function isStoreDown(error: unknown): boolean {
+  return error instanceof HapaxError && error.code === "store-unavailable";
 }
 
 function warnUnprotected(engine: Engine, operation: Operation, error: unknown): void {

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { HapaxError, shownKey } from "../errors.js";
 import { type Clock, sleep } from "./clock.js";
-import { type GroupCommit, groupCommit } from "./group-commit.js";
+import { groupCommit, type Parcel } from "./group-commit.js";
 import { type Grant, type HeldClaim, tooManyJoiners } from "./held-claim.js";
 import { JOINERS_MAX } from "./limits.js";
-import type { Operation } from "./operation.js";
+import { type Operation, sameTerms } from "./operation.js";
 import type { ClaimRequest, ClaimResult, ExtendResult, Lease, RecordStore, Settlement, SettleResult } from "./store.js";
 
 /**
@@ -14,12 +14,12 @@ import type { ClaimRequest, ClaimResult, ExtendResult, Lease, RecordStore, Settl
 export interface StoreClient {
   claim(operation: Operation, arrivals: 0 | 1): Promise<ClaimAnswer>;
   settle(claim: HeldClaim, settlement: Settlement): Promise<SettleAnswer>;
-  readonly extensions: GroupCommit<Lease, ExtendResult>;
+  extend(lease: Lease): Promise<ExtendResult>;
 }
 
 export type ClaimAnswer =
   | Exclude<ClaimResult, { kind: "granted" }>
-  /** Trust counts from the first send of the claim, which the store cannot have seen later than it granted. */
+  /** Trust counts from the first send of the claim: the store cannot have granted it any earlier. */
   | (Grant & { readonly firstSentMs: number });
 
 export type SettleAnswer =
@@ -49,40 +49,56 @@ interface Caller {
 }
 
 /** One claimId on its way: equal arrivals fold into it until it is first sent. */
-interface Ask {
+interface Ask extends Parcel<ClaimResult> {
   readonly operation: Operation;
   readonly request: ClaimRequest & { arrivals: number };
   readonly callers: Caller[];
+  /** `asking` until one of its sends is answered or all are given up. The same claimId can be answered more than once. */
+  state: "asking" | "answered" | "refused";
   firstSentMs: number | undefined;
+  retryMs: number;
+  readonly retryUntilMs: number;
+}
+
+interface Sent<Item, Answer> extends Parcel<Answer> {
+  readonly item: Item;
 }
 
 export function createStoreClient(options: StoreClientOptions): StoreClient {
   const { store, clock, now, owner, storeTimeoutMs, onReleased } = options;
   const { blocking } = store.capabilities;
-  const shared = { clock, timeoutMs: storeTimeoutMs, blocking };
+  // A claim is sent again during the first half of its time, and the last send may take the other half.
+  const sendMs = storeTimeoutMs / 2;
+  const shared = { clock, timeoutMs: sendMs, blocking };
   const gathering = new Map<string, Ask>();
   // Unguessable a process, counted a claim: unique without drawing randomness for each.
   const claimIdPrefix = randomUUID();
   let claimCount = 0;
+  /** When the answers that are being handed out were heard. */
+  let heardMs = 0;
 
   const claims = groupCommit<Ask, ClaimResult>({
     ...shared,
-    commit: (asks) => store.claim(asks.map(({ request }) => request)),
-    bytesOf: ({ request }) => request.metadata?.byteLength ?? 0,
-    onSend(ask) {
-      ask.firstSentMs ??= now();
-      if (gathering.get(ask.operation.id) === ask) gathering.delete(ask.operation.id);
+    async commit(asks) {
+      leave(asks, now());
+      const results = await store.claim(asks.map(({ request }) => request));
+      heardMs = now();
+      return results;
     },
-    onLate: (ask, result) => releaseUnwanted(ask.operation, result),
+    bytesOf: ({ request }) => request.metadata?.byteLength ?? 0,
+    onLate(ask, result) {
+      heardMs = now();
+      answer(ask, result);
+    },
   });
-  const settlements = groupCommit<Settlement, SettleResult>({
+  const settlements = groupCommit<Sent<Settlement, SettleResult>, SettleResult>({
     ...shared,
-    commit: (batch) => store.settle(batch),
-    bytesOf: settlementBytes,
+    commit: (batch) => store.settle(batch.map(({ item }) => item)),
+    bytesOf: ({ item }) => settlementBytes(item),
   });
-  const extensions = groupCommit<Lease, ExtendResult>({
+  const extensions = groupCommit<Sent<Lease, ExtendResult>, ExtendResult>({
     ...shared,
-    commit: (leases) => store.extend(leases),
+    commit: (batch) => store.extend(batch.map(({ item }) => item)),
     bytesOf: () => 0,
   });
 
@@ -92,111 +108,146 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
       if (signal?.aborted) return reject(signal.reason);
       const caller = signal === undefined ? { resolve, reject, left: false } : leavingCaller(resolve, reject, signal);
       const gathered = gathering.get(operation.id);
-      if (gathered !== undefined && foldable(gathered.operation, operation)) {
+      if (gathered !== undefined && sameTerms(gathered.operation, operation)) {
         if (gathered.callers.length >= JOINERS_MAX) return reject(tooManyJoiners(operation.key));
         gathered.request.arrivals += arrivals;
         gathered.callers.push(caller);
         return;
       }
-      const ask = newAsk(operation, arrivals, caller);
+      const ask: Ask = {
+        operation,
+        request: newRequest(operation, arrivals),
+        callers: [caller],
+        state: "asking",
+        firstSentMs: undefined,
+        retryMs: RETRY_MS_MIN,
+        retryUntilMs: clock.monotonicMs() + sendMs,
+        resolve: (result) => answer(ask, result),
+        reject: (error) => void retryOrRefuse(ask, error),
+      };
       if (gathered === undefined) gathering.set(operation.id, ask);
-      void deliver(ask);
+      claims.send(ask);
     });
   }
 
-  function newAsk(operation: Operation, arrivals: number, caller: Caller): Ask {
+  function newRequest(operation: Operation, arrivals: number): ClaimRequest & { arrivals: number } {
     const { scope, key, fingerprint, metadata, settings } = operation;
     claimCount += 1;
     return {
-      operation,
-      callers: [caller],
-      firstSentMs: undefined,
-      request: {
-        scope,
-        key,
-        claimId: `${claimIdPrefix}-${claimCount}`,
-        owner,
-        fingerprint,
-        leaseMs: settings.leaseMs,
-        retentionMs: settings.retentionMs,
-        onAbandoned: settings.onAbandoned,
-        maxAttempts: settings.maxAttempts,
-        metadata,
-        arrivals,
-      },
+      scope,
+      key,
+      claimId: `${claimIdPrefix}-${claimCount}`,
+      owner,
+      fingerprint,
+      leaseMs: settings.leaseMs,
+      retentionMs: settings.retentionMs,
+      onAbandoned: settings.onAbandoned,
+      maxAttempts: settings.maxAttempts,
+      metadata,
+      arrivals,
     };
   }
 
-  async function deliver(ask: Ask): Promise<void> {
-    try {
-      answer(ask, await sendUntilAnswered(ask));
-    } catch (error) {
+  /** An ask that has been sent takes no more callers. */
+  function leave(asks: readonly Ask[], sentMs: number): void {
+    for (const ask of asks) {
+      ask.firstSentMs ??= sentMs;
       if (gathering.get(ask.operation.id) === ask) gathering.delete(ask.operation.id);
-      for (const { reject } of ask.callers) reject(error);
+    }
+  }
+
+  /**
+   * An answer may come late, when the ask was sent again or given up meanwhile:
+   *
+   *     send 1 ─────────────────── lost? ────────────► granted, token 7      the same grant twice: to give back
+   *     send 2 (same claimId) ──► granted, token 7 ──► runs                  the second would end the run
+   */
+  function answer(ask: Ask, result: ClaimResult): void {
+    if (ask.state === "refused") return releaseUnwanted(ask.operation, result);
+    if (ask.state === "answered") return;
+    ask.state = "answered";
+    const { operation, callers, firstSentMs = heardMs } = ask;
+    if (result.kind !== "granted") {
+      for (const caller of callers) caller.resolve(result);
+      return;
+    }
+    const inTime = heardMs < firstSentMs + operation.settings.trustMs;
+    const leader = inTime ? callers.find(({ left }) => !left) : undefined;
+    if (leader === undefined) releaseUnwanted(operation, result);
+    const { token, runs, leaseUntilMs, takeover, steps } = result;
+    for (const caller of callers) {
+      if (caller === leader) {
+        caller.resolve({ kind: "granted", token, runs, leaseUntilMs, takeover, steps, firstSentMs });
+      } else if (leader === undefined) caller.resolve({ kind: "stale" });
+      else caller.resolve({ kind: "busy", retryAfterMs: operation.settings.leaseMs });
     }
   }
 
   /** The same claimId again gets the same grant, so a lost reply costs nothing; past its window it is not sent again. */
-  async function sendUntilAnswered(ask: Ask): Promise<ClaimResult> {
-    const giveUpMs = now() + storeTimeoutMs;
-    for (let retryMs = RETRY_MS_MIN; ; retryMs = Math.min(retryMs * 2, RETRY_MS_MAX)) {
-      try {
-        return await claims.send(ask);
-      } catch (error) {
-        if (error instanceof HapaxError && error.code !== "store-unavailable") throw error;
-        const windowEndsMs = (ask.firstSentMs ?? now()) + ask.operation.settings.trustMs;
-        if (now() + retryMs >= Math.min(giveUpMs, windowEndsMs)) throw unavailable(ask.operation, error);
-        await sleep(clock, jittered(retryMs));
-      }
-    }
-  }
-
-  function answer(ask: Ask, result: ClaimResult): void {
-    if (result.kind !== "granted") {
-      for (const { resolve } of ask.callers) resolve(result);
+  async function retryOrRefuse(ask: Ask, error: unknown): Promise<void> {
+    const { operation, callers, retryMs, firstSentMs = now() } = ask;
+    const retryable = !(error instanceof HapaxError) || error.code === "store-unavailable";
+    const inWindow = now() + retryMs < firstSentMs + operation.settings.trustMs;
+    if (retryable && inWindow && clock.monotonicMs() + retryMs < ask.retryUntilMs) {
+      ask.retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+      await sleep(clock, jittered(retryMs));
+      if (ask.state === "asking") claims.send(ask);
       return;
     }
-    const { operation, callers, firstSentMs = now() } = ask;
-    const inTime = now() < firstSentMs + operation.settings.trustMs;
-    const leader = inTime ? callers.find(({ left }) => !left) : undefined;
-    if (leader === undefined) releaseUnwanted(operation, result);
-    for (const caller of callers) {
-      if (caller === leader) caller.resolve({ ...result, firstSentMs });
-      else if (leader === undefined) caller.resolve({ kind: "stale" });
-      else caller.resolve({ kind: "busy", retryAfterMs: operation.settings.leaseMs });
-    }
+    if (ask.state !== "asking") return;
+    ask.state = "refused";
+    if (gathering.get(operation.id) === ask) gathering.delete(operation.id);
+    const refusal = retryable ? unavailable(operation, error) : error;
+    for (const caller of callers) caller.reject(refusal);
   }
 
   /** A grant that was heard too late, or whose callers have left, is given back with its token. */
   function releaseUnwanted(operation: Operation, result: ClaimResult): void {
     if (result.kind !== "granted") return;
     const { scope, key } = operation;
-    settlements.send({ kind: "release", scope, key, token: result.token, arrivals: 0 }).then(
+    sendSettlement({ kind: "release", scope, key, token: result.token, arrivals: 0 }).then(
       () => onReleased(operation, result),
       // The lease ends by itself.
       () => {},
     );
   }
 
-  async function settle(held: HeldClaim, settlement: Settlement): Promise<SettleAnswer> {
-    let unanswered = false;
-    for (let retryMs = RETRY_MS_MIN; ; retryMs = Math.min(retryMs * 2, RETRY_MS_MAX)) {
-      let failure: unknown;
-      try {
-        const result = await settlements.send(settlement);
-        if (result.kind === "settled") return result;
-        if (result.kind === "lost") return { kind: unanswered ? "unknown" : "lost" };
-        failure = new HapaxError("store-unavailable", "The record was locked.");
-      } catch (error) {
-        unanswered = true;
-        failure = error;
-      }
-      if (!held.trusted) return { kind: "unanswered", error: failure };
-      await sleep(clock, jittered(retryMs));
-    }
+  function sendSettlement(item: Settlement): Promise<SettleResult> {
+    return new Promise((resolve, reject) => settlements.send({ item, resolve, reject }));
   }
 
-  return { claim, settle, extensions };
+  function settle(held: HeldClaim, item: Settlement): Promise<SettleAnswer> {
+    return new Promise((resolve) => {
+      let unanswered = false;
+      let retryMs = RETRY_MS_MIN;
+      const sent: Sent<Settlement, SettleResult> = {
+        item,
+        resolve(result) {
+          if (result.kind === "settled") resolve(result);
+          else if (result.kind === "lost") resolve({ kind: unanswered ? "unknown" : "lost" });
+          else void sendAgain(new HapaxError("store-unavailable", "The record was locked."));
+        },
+        reject(error) {
+          unanswered = true;
+          void sendAgain(error);
+        },
+      };
+      /** While the claim is valid; then the store has had its chance, and the caller must not wait for ever. */
+      const sendAgain = async (error: unknown) => {
+        if (!held.trusted) return resolve({ kind: "unanswered", error });
+        await sleep(clock, jittered(retryMs));
+        retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+        settlements.send(sent);
+      };
+      settlements.send(sent);
+    });
+  }
+
+  return {
+    claim,
+    settle,
+    extend: (item) => new Promise((resolve, reject) => extensions.send({ item, resolve, reject })),
+  };
 }
 
 /** A caller that stops listening when its signal aborts. */
@@ -218,20 +269,6 @@ function leavingCaller(resolve: Caller["resolve"], reject: Caller["reject"], sig
   };
   signal.addEventListener("abort", leave, { once: true });
   return caller;
-}
-
-/** Equal in everything that the store would decide or write by. */
-function foldable(left: Operation, right: Operation): boolean {
-  if (left.fingerprint !== right.fingerprint || left.metadata !== right.metadata) return false;
-  const a = left.settings;
-  const b = right.settings;
-  return (
-    a === b ||
-    (a.leaseMs === b.leaseMs &&
-      a.retentionMs === b.retentionMs &&
-      a.onAbandoned === b.onAbandoned &&
-      a.maxAttempts === b.maxAttempts)
-  );
 }
 
 function settlementBytes(settlement: Settlement): number {

@@ -1,11 +1,12 @@
 import { HapaxError } from "../errors.js";
-import { encodeWithin } from "./codec.js";
+import { type EncodedResult, encodeWithin } from "./codec.js";
 import { RunContext, type TransactionContext } from "./context.js";
 import type { Engine } from "./engine.js";
 import { aboutClaim } from "./heartbeat.js";
 import type { HeldClaim } from "./held-claim.js";
+import type { Operation } from "./operation.js";
 import { outcomeUnknown } from "./refusals.js";
-import { beginSettling, endExecution, fail, type Lead, type Outcome } from "./run.js";
+import { beginSettling, completed, completionOf, endExecution, fail, type Outcome, type Work } from "./run.js";
 import type { Completion, SettleResult, Store } from "./store.js";
 
 export type TransactionFunction<Tx, T> = (tx: Tx, ctx: TransactionContext) => T | Promise<T>;
@@ -14,43 +15,59 @@ export type TransactionFunction<Tx, T> = (tx: Tx, ctx: TransactionContext) => T 
 class RolledBack extends Error {}
 
 /**
- * Leads a transaction: the user's writes and the settlement commit together, only while the token is current.
+ * A transaction: the user's writes and the settlement commit together, only while the token is current.
  *
  *     claim ── committed ──► BEGIN ── user's writes ── settle by token ── COMMIT
  *                             └── a crash anywhere here leaves no effect, and a claim that its lease ends
  */
-export function leadTransaction<Tx, T>(engine: Engine, store: Store<Tx>, fn: TransactionFunction<Tx, T>): Lead<T> {
-  return async (claim) => {
-    const ctx = new RunContext(engine, claim);
-    let value: T | undefined;
-    let answer: SettleResult;
-    try {
-      answer = await commit(store, (tx) => {
-        const finish = (returned: T): Completion => {
-          value = returned;
-          return completion(engine, claim, returned, ctx.metadata);
-        };
-        const returned = fn(tx, ctx);
-        if (!isPromise(returned)) return finish(returned);
-        if (store.capabilities.synchronousTransactions) throw mustBeSynchronous(returned);
-        return returned.then(finish);
-      });
-    } catch (error) {
-      if (error instanceof RolledBack) {
-        await fail(engine, claim, error.cause, ctx.metadata);
-        throw error.cause;
-      }
-      return afterUnknownCommit(engine, claim, value as T, error);
-    }
-    endExecution(engine, claim);
-    if (answer.kind !== "settled") {
-      claim.end({ kind: "anew" });
-      const lost = claim.lostError("its token is no longer the record's, so the transaction was rolled back");
-      engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: lost.code }));
-      throw lost;
-    }
-    return succeed(engine, claim, value as T);
+export function transactionWork<Tx, T>(engine: Engine, store: Store<Tx>, fn: TransactionFunction<Tx, T>): Work<T> {
+  if (store.transaction === undefined) {
+    throw new HapaxError("unsupported", "This store has no transactions: use run(), or a PostgreSQL or SQLite store.");
+  }
+  return {
+    lead: (claim) => lead(engine, claim, store, fn),
+    unprotected() {
+      throw new HapaxError("unsupported", "A transaction never runs unprotected.");
+    },
   };
+}
+
+async function lead<Tx, T>(
+  engine: Engine,
+  claim: HeldClaim,
+  store: Store<Tx>,
+  fn: TransactionFunction<Tx, T>,
+): Promise<Outcome<T>> {
+  const ctx = new RunContext(engine, claim);
+  const made: { value?: T; result?: EncodedResult } = {};
+  const finish = (value: T): Completion => {
+    made.value = value;
+    made.result = { bytes: encode(engine, claim.operation, value) };
+    beginSettling(engine, claim);
+    return completionOf(claim, made.result.bytes, ctx.metadata);
+  };
+  let answer: SettleResult;
+  try {
+    answer = await commit(store, (tx) => {
+      const returned = fn(tx, ctx);
+      if (!isPromise(returned)) return finish(returned);
+      if (store.capabilities.synchronousTransactions) throw mustBeSynchronous(returned);
+      return returned.then(finish);
+    });
+  } catch (error) {
+    if (error instanceof RolledBack) {
+      await fail(engine, claim, error.cause, ctx.metadata);
+      throw error.cause;
+    }
+    if (made.result === undefined) return neverBegan(engine, claim, error);
+    answer = await lookAfterCommit(engine, claim, error);
+  }
+  endExecution(engine, claim);
+  if (answer.kind === "settled") return completed(engine, claim, made.value as T, made.result ?? { bytes: undefined });
+  claim.end({ kind: "anew" });
+  const lost = claim.lostError("its token is no longer the record's, so the transaction was rolled back");
+  engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: lost.code }));
+  throw lost;
 }
 
 /** Tells a function that threw from a commit that did. */
@@ -58,10 +75,8 @@ async function commit<Tx>(store: Store<Tx>, work: (tx: Tx) => Completion | Promi
   const rolledBack = (cause: unknown): never => {
     throw new RolledBack("rolled back", { cause });
   };
-  if (store.transaction === undefined) {
-    throw new HapaxError("unsupported", "This store has no transactions: use run().");
-  }
-  return store.transaction((tx) => {
+  const transaction = store.transaction as NonNullable<Store<Tx>["transaction"]>;
+  return transaction((tx) => {
     try {
       const made = work(tx);
       return isPromise(made) ? made.catch(rolledBack) : made;
@@ -72,34 +87,37 @@ async function commit<Tx>(store: Store<Tx>, work: (tx: Tx) => Completion | Promi
 }
 
 /** Inside the transaction a result that cannot be stored undoes everything. */
-function completion<T>(engine: Engine, claim: HeldClaim, value: T, metadata: Uint8Array | undefined): Completion {
-  const { operation, token } = claim;
+function encode({ codec, resultBytesMax }: Engine, { settings }: Operation, value: unknown): Uint8Array | undefined {
   const wayOut = "The transaction was rolled back. Return less, or set storeResult: false.";
-  const result = operation.settings.storeResult
-    ? encodeWithin(engine.codec, value, engine.resultBytesMax, "The function's result", wayOut)
-    : undefined;
+  return settings.storeResult ? encodeWithin(codec, value, resultBytesMax, "The function's result", wayOut) : undefined;
+}
+
+/** The store refused before the function was called: the claim is given back, as if the call had not come. */
+async function neverBegan(engine: Engine, claim: HeldClaim, error: unknown): Promise<never> {
+  const { scope, key } = claim.operation;
   beginSettling(engine, claim);
-  const { scope, key } = operation;
-  return { kind: "complete", scope, key, token, result, metadata, arrivals: claim.arrivals(true) };
+  await engine.client.settle(claim, {
+    kind: "release",
+    scope,
+    key,
+    token: claim.token,
+    arrivals: claim.arrivals(false),
+  });
+  endExecution(engine, claim);
+  claim.end({ kind: "anew" });
+  throw error;
 }
 
 /** Never settles outside the transaction and never runs it again: it reads. Done by my token is success. */
-async function afterUnknownCommit<T>(engine: Engine, claim: HeldClaim, value: T, cause: unknown): Promise<Outcome<T>> {
+async function lookAfterCommit(engine: Engine, claim: HeldClaim, cause: unknown): Promise<SettleResult> {
   const { scope, key } = claim.operation;
-  endExecution(engine, claim);
   const record = await engine.store.read({ scope, key }).catch(() => undefined);
-  if (record?.status === "done" && record.token === claim.token) return succeed(engine, claim, value);
+  if (record?.status === "done" && record.token === claim.token) return { kind: "settled", final: false };
+  endExecution(engine, claim);
   claim.end({ kind: "anew" });
   const unknown = outcomeUnknown(claim.operation, "the store did not answer the commit");
   engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: unknown.code }));
   throw Object.assign(unknown, { cause });
-}
-
-function succeed<T>(engine: Engine, claim: HeldClaim, value: T): Outcome<T> {
-  const { token, attempt, operation } = claim;
-  claim.end({ kind: "value", value: () => value });
-  engine.events.emit("completed", () => aboutClaim(claim));
-  return { value, replayed: false, attempt, key: operation.key, token, stored: true };
 }
 
 function mustBeSynchronous(promise: Promise<unknown>): HapaxError {

@@ -1,0 +1,132 @@
+import fc from "fast-check";
+import { type Act, type CallSpec, type Command, type Fate, type Plan, PROMPT, type Settings } from "./plan.js";
+
+/**
+ * Draws plans. Leases are one or two and a half seconds, so pauses and passing time are measured in parts of those;
+ * what comes first in a list is what a counterexample shrinks to.
+ */
+
+const one = <const T>(...values: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...values);
+
+function weighted<T>(...choices: readonly (readonly [weight: number, arbitrary: fc.Arbitrary<T>])[]): fc.Arbitrary<T> {
+  return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+}
+
+/** Most calls take the defaults of their process, so that they fold and join. */
+const SETTINGS: readonly Settings[] = [
+  {},
+  { onBusy: "reject" },
+  { onAbandoned: "hold" },
+  { onAbandoned: "rerun" },
+  { maxAttempts: 1 },
+  { maxAttempts: 2 },
+  { retention: 1_500 },
+  { retention: 60_000 },
+  { wait: 400 },
+  { lease: 2_500 },
+  { storeResult: false },
+];
+/** These lose claims without any fault of the network. */
+const LOSING_SETTINGS: readonly Settings[] = [{ heartbeat: false }, { heartbeat: false }, { timeout: 700 }];
+
+function settings(faults: boolean): fc.Arbitrary<Settings> {
+  const choice = one(...SETTINGS, ...(faults ? LOSING_SETTINGS : []));
+  return weighted(
+    [3, fc.constant({})],
+    [3, choice],
+    [1, fc.tuple(choice, choice).map(([left, right]) => ({ ...left, ...right }))],
+  );
+}
+
+const act: fc.Arbitrary<Act> = weighted<Act>(
+  [3, one(20, 100, 350, 800, 1_200, 2_000).map((ms) => ({ act: "pause", ms }))],
+  [2, fc.constant({ act: "effect" })],
+  [2, fc.record({ act: fc.constant("step"), name: one("x", "y"), ms: one(0, 50, 600) })],
+);
+
+function call(faults: boolean): fc.Arbitrary<CallSpec> {
+  return fc.record({
+    process: fc.nat(2),
+    key: fc.nat(2),
+    fingerprint: weighted<string | undefined>([3, fc.constant(undefined)], [2, fc.constant("a")], [1, fc.constant("b")]),
+    settings: settings(faults),
+    reconciles: weighted<CallSpec["reconciles"]>([5, fc.constant(undefined)], [1, one("done", "failed", "undecided")]),
+    leavesAfterMs: weighted<number | undefined>([9, fc.constant(undefined)], [1, one(0, 10, 300, 900)]),
+    work: fc.array(act, { maxLength: 4, size: "max" }),
+    end: weighted<CallSpec["end"]>([4, fc.constant("returns")], [2, fc.constant("throws")], [1, one("throws permanently")]),
+    heedsSignal: fc.boolean(),
+  });
+}
+
+const delayMs = one(50, 300, 600, 900, 1_500, 3_000);
+
+const fate: fc.Arbitrary<Fate> = weighted<Fate>(
+  [16, fc.constant(PROMPT)],
+  [2, delayMs.map((requestDelayMs) => ({ ...PROMPT, requestDelayMs }))],
+  [2, delayMs.map((replyDelayMs) => ({ ...PROMPT, replyDelayMs }))],
+  [1, fc.constant({ ...PROMPT, request: "lost" })],
+  [1, fc.boolean().map((oddError) => ({ ...PROMPT, request: "refused", oddError }))],
+  [2, fc.constant({ ...PROMPT, reply: "lost" })],
+  [
+    3,
+    fc
+      .tuple(fc.boolean(), one(0, 100, 450, 650))
+      .map(([oddError, replyDelayMs]) => ({ ...PROMPT, reply: "broken", oddError, replyDelayMs })),
+  ],
+  [2, one(0, 100, 900, 2_500).map((copyAfterMs) => ({ ...PROMPT, copyAfterMs }))],
+);
+
+const process = fc.nat(2);
+const key = fc.nat(2);
+
+const gentleCommands = (faults: boolean): readonly (readonly [number, fc.Arbitrary<Command>])[] => [
+  [18, fc.array(call(faults), { minLength: 1, maxLength: 4 }).map((calls) => ({ does: "calls", calls }))],
+  [20, fc.integer({ min: 1, max: 8 }).map((messages) => ({ does: "deliver", messages }))],
+  [20, one(5, 40, 150, 340, 500, 900, 1_600).map((ms) => ({ does: "pass", ms }))],
+  [2, fc.nat(9).map((each) => ({ does: "leave", call: each }))],
+  [2, key.map((each) => ({ does: "forget", key: each, force: false }))],
+  [4, fc.record({ does: fc.constant("resolve"), key, to: one("done", "failed", "final") })],
+  [1, fc.constant({ does: "purge" })],
+  [1, fc.constant({ does: "list" })],
+];
+
+const harshCommands: readonly (readonly [number, fc.Arbitrary<Command>])[] = [
+  [4, fc.record({ does: fc.constant("stall"), process, ms: one(100, 500, 1_100, 2_200) })],
+  [2, fc.record({ does: fc.constant("suspend"), process, ms: one(100, 500, 1_100, 2_200) })],
+  [2, fc.record({ does: fc.constant("set-wall"), process, byMs: one(200, -200, -900, 5_000, -60_000) })],
+  [2, fc.record({ does: fc.constant("crash"), process, losesMessages: fc.boolean(), restarts: fc.boolean() })],
+  [1, key.map((each) => ({ does: "forget", key: each, force: true }))],
+  [1, one(100, 700).map((byMs) => ({ does: "set-store-back", byMs }))],
+];
+
+/** A tenth of the longer lease, and less than a quarter of the shorter one, is margin: clocks may drift within it. */
+const RATES = [1, 0.99, 0.915, 1.01, 1.1];
+
+function plan(faults: boolean): fc.Arbitrary<Plan> {
+  const commands = faults ? [...gentleCommands(true), ...harshCommands] : gentleCommands(false);
+  return fc.record({
+    seed: fc.nat(0x7fff_ffff),
+    faults: fc.constant(faults),
+    push: fc.boolean(),
+    probes: fc.boolean(),
+    reads: fc.boolean(),
+    promptMs: faults ? one(30, 250, 1_000) : fc.constant(30),
+    storeTimeoutMs: faults ? one(300, 700, 2_000) : fc.constant(2_000),
+    upkeepMs: weighted<number | undefined>([3, fc.constant(undefined)], [1, fc.constant(900)]),
+    defaults: fc.record({
+      lease: fc.constant(1_000),
+      retention: one(60_000, 4_000),
+      wait: one(3_000, 1_200),
+      onAbandoned: one("rerun", "hold"),
+    }),
+    keys: fc.integer({ min: 1, max: 3 }),
+    processes: fc.array(fc.record({ rate: one(...RATES), wallOffMs: one(0, 400, -400, 3_000, -90_000) }), {
+      minLength: 2,
+      maxLength: 3,
+    }),
+    fates: faults ? fc.array(fate, { maxLength: 90, size: "max" }) : fc.constant([]),
+    script: fc.array(weighted(...commands), { minLength: 4, maxLength: 34, size: "max" }),
+  });
+}
+
+export const plans: fc.Arbitrary<Plan> = weighted([2, plan(false)], [5, plan(true)]);

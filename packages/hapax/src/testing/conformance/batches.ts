@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import { BATCH_ITEMS_MAX } from "../../core/limits.js";
+import type { Token } from "../../core/record.js";
+import type { Clause } from "./case.js";
+import { bytes, expectDistinct, expectKind, expectSameBytes, kindsOf } from "./expect.js";
+import { reach, STATES } from "./states.js";
+
+const MANY = Array.from({ length: BATCH_ITEMS_MAX }, (_, index) => `key ${index}`);
+
+/** One call is one batch: its items are independent, and its answers keep their order. */
+export const batchClauses: readonly Clause[] = [
+  {
+    rule: "waist",
+    name: "an empty batch is answered with nothing",
+    async check({ store }) {
+      assert.deepEqual(await store.claim([]), []);
+      assert.deepEqual(await store.extend([]), []);
+      assert.deepEqual(await store.settle([]), []);
+    },
+  },
+  {
+    rule: "waist",
+    name: "claims of one batch that end differently are answered in their order",
+    async check(trial) {
+      for (const state of STATES) await reach(trial, state, { key: state, fingerprint: "a" });
+      const expected = [
+        ["new 1", "granted"],
+        ["done", "done"],
+        ["running", "busy"],
+        ["final", "failed"],
+        ["new 2", "granted"],
+        ["uncertain", "uncertain"],
+        ["expired", "granted"],
+        ["failed", "granted"],
+        ["released", "granted"],
+      ] as const;
+      const requests = expected.map(([key]) => trial.request({ key, fingerprint: "a" }));
+      const mismatch = trial.request({ key: "done", fingerprint: "b" });
+      const answers = await trial.store.claim([mismatch, ...requests, mismatch]);
+      assert.deepEqual(kindsOf(answers), ["mismatch", ...expected.map(([, kind]) => kind), "mismatch"]);
+      for (const [index, [key]] of expected.entries()) {
+        const answer = answers[index + 1];
+        if (answer?.kind === "granted") assert.equal(answer.token, (await trial.record(key)).token, key);
+      }
+    },
+  },
+  {
+    rule: "waist",
+    name: "settlements of one batch that end differently are answered in their order",
+    async check(trial) {
+      const stale = await reach(trial, "expired", { key: "taken" });
+      const done = await trial.grant({ key: "done" });
+      const failed = await trial.grant({ key: "failed" });
+      const final = await trial.grant({ key: "final" });
+      const released = await trial.grant({ key: "released" });
+      const stepped = await trial.grant({ key: "stepped" });
+      await trial.grant({ key: "taken" });
+      const answers = await trial.store.settle([
+        trial.completion(stale.token, { key: "taken" }),
+        trial.completion(done.token, { key: "done" }),
+        trial.failure(final.token, { key: "final", permanent: true }),
+        trial.completion("1" as Token, { key: "nobody's" }),
+        trial.failure(failed.token, { key: "failed" }),
+        trial.releasing(released.token, { key: "released" }),
+        trial.stepResult(stepped.token, { key: "stepped" }),
+        trial.stepResult(stale.token, { key: "taken" }),
+      ]);
+      assert.deepEqual(answers, [
+        { kind: "lost" },
+        { kind: "settled", final: false },
+        { kind: "settled", final: true },
+        { kind: "lost" },
+        { kind: "settled", final: false },
+        { kind: "settled", final: false },
+        { kind: "settled", final: false },
+        { kind: "lost" },
+      ]);
+      const statuses = ["taken", "done", "final", "failed", "released", "stepped"].map(
+        async (key) => (await trial.record(key)).status,
+      );
+      assert.deepEqual(await Promise.all(statuses), ["running", "done", "failed", "failed", "failed", "running"]);
+    },
+  },
+  {
+    rule: "waist",
+    name: "heartbeats of one batch that end differently are answered in their order",
+    async check(trial) {
+      const expired = await reach(trial, "expired", { key: "expired" });
+      const one = await trial.grant({ key: "one" });
+      const two = await trial.grant({ key: "two" });
+      const lease = (key: string, token: Token) => ({ scope: trial.scope, key, token, leaseMs: 1_000_000 });
+      const answers = await trial.store.extend([
+        lease("two", two.token),
+        lease("expired", expired.token),
+        lease("nobody's", one.token),
+        lease("one", one.token),
+        lease("two", one.token),
+      ]);
+      assert.deepEqual(kindsOf(answers), ["extended", "lost", "lost", "extended", "lost"]);
+    },
+  },
+  {
+    rule: "waist",
+    name: `a batch of ${BATCH_ITEMS_MAX} is claimed, extended, settled and replayed in its order`,
+    async check(trial) {
+      const answers = await trial.store.claim(MANY.map((key) => trial.request({ key })));
+      const tokens = answers.map((answer) => expectKind(answer, "granted").token);
+      expectDistinct(tokens);
+      const named = MANY.map((key, index) => ({ key, token: tokens[index] as Token }));
+      const extended = await trial.store.extend(
+        named.map(({ key, token }) => ({ scope: trial.scope, key, token, leaseMs: 1_000_000 })),
+      );
+      assert.deepEqual(new Set(kindsOf(extended)), new Set(["extended"]));
+      const settled = await trial.store.settle(
+        named.map(({ key, token }) => trial.completion(token, { key, result: bytes(key) })),
+      );
+      assert.deepEqual(new Set(kindsOf(settled)), new Set(["settled"]));
+      const reversed = [...MANY].reverse();
+      const replays = await trial.store.claim(reversed.map((key) => trial.request({ key })));
+      assert.equal(replays.length, MANY.length);
+      for (const [index, replay] of replays.entries()) {
+        expectSameBytes(expectKind(replay, "done").result, bytes(reversed[index] ?? ""));
+      }
+    },
+  },
+  {
+    rule: "waist, G3",
+    name: "the same new key several times in one batch is granted once, and every arrival counts",
+    async check(trial) {
+      const keys = ["twice", "once", "twice", "twice"];
+      const answers = await trial.store.claim(keys.map((key) => trial.request({ key })));
+      expectKind(answers[1] ?? { kind: "missing" }, "granted");
+      const twice = answers.filter((_, index) => index !== 1);
+      assert.deepEqual(kindsOf(twice).sort(), ["busy", "busy", "granted"]);
+      const record = await trial.record("twice");
+      assert.equal(record.seen, 3);
+      assert.equal(record.runs, 1);
+    },
+  },
+  ...(["done", "failed", "expired"] as const).map(
+    (state): Clause => ({
+      rule: "waist, G3",
+      name: `the same key several times in one batch on a record that is ${state} is granted at most once`,
+      async check(trial) {
+        await reach(trial, state);
+        const answers = await trial.store.claim(Array.from({ length: 4 }, () => trial.request()));
+        const expected =
+          state === "done" ? ["done", "done", "done", "done"] : ["busy", "busy", "busy", "granted"];
+        assert.deepEqual(kindsOf(answers).sort(), expected);
+        assert.equal((await trial.record()).seen, 5);
+      },
+    }),
+  ),
+  {
+    rule: "waist, rule 2",
+    name: "a new key with two fingerprints in one batch is granted to one, and a mismatch to the other",
+    async check(trial) {
+      const answers = await trial.store.claim([
+        trial.request({ fingerprint: "a" }),
+        trial.request({ fingerprint: "b" }),
+      ]);
+      assert.deepEqual(kindsOf(answers).sort(), ["granted", "mismatch"]);
+      const winner = answers[0]?.kind === "granted" ? "a" : "b";
+      const record = await trial.record();
+      assert.equal(record.fingerprint, winner);
+      assert.equal(record.seen, 1);
+    },
+  },
+  {
+    rule: "waist, rule 4",
+    name: "the same claim twice in one batch is the same grant",
+    async check(trial) {
+      const request = trial.request();
+      const answers = await trial.store.claim([request, request]);
+      const tokens = answers.map((answer) => expectKind(answer, "granted").token);
+      assert.equal(tokens[0], tokens[1]);
+      assert.equal((await trial.record()).runs, 1);
+    },
+  },
+  {
+    rule: "waist, rule 4",
+    name: "the same settlement twice in one batch is settled twice and counted once",
+    async check(trial) {
+      const { token } = await trial.grant();
+      const release = trial.releasing(token, { arrivals: 2 });
+      assert.deepEqual(kindsOf(await trial.store.settle([release, release])), ["settled", "settled"]);
+      const record = await trial.record();
+      assert.equal(record.seen, 3);
+      assert.equal(record.runs, 0);
+    },
+  },
+  {
+    rule: "waist, rule 4",
+    name: "of two settlements of one token in one batch one is settled, and the record is as it says",
+    async check(trial) {
+      const { token } = await trial.grant();
+      const answers = await trial.store.settle([trial.completion(token), trial.failure(token)]);
+      assert.deepEqual(kindsOf(answers).sort(), ["lost", "settled"]);
+      const expected = answers[0]?.kind === "settled" ? "done" : "failed";
+      assert.equal((await trial.record()).status, expected);
+    },
+  },
+  {
+    rule: "waist",
+    name: "the same lease twice in one batch is extended twice",
+    async check(trial) {
+      const { token } = await trial.grant();
+      const lease = { scope: trial.scope, key: "key", token, leaseMs: 1_000_000 };
+      assert.deepEqual(kindsOf(await trial.store.extend([lease, lease])), ["extended", "extended"]);
+    },
+  },
+  {
+    rule: "waist",
+    name: "hostile neighbours harm nobody",
+    async check(trial) {
+      const hostile = ["'; drop table hapax_record; --", '"]}', "\\", "%", "$1", "{}", "[]", "null", "\u0001\u007f"];
+      const keys = ["good 1", ...hostile, "good 2"];
+      const claims = await trial.store.claim(
+        keys.map((key) => trial.request({ key, owner: key, fingerprint: key, metadata: bytes(key) })),
+      );
+      const settlements = claims.map((answer, index) =>
+        trial.completion(expectKind(answer, "granted").token, { key: keys[index] ?? "", result: bytes(`of ${index}`) }),
+      );
+      const stale = trial.completion("1" as Token, { key: "good 1", result: new Uint8Array(1_000_000) });
+      const settled = await trial.store.settle([stale, ...settlements]);
+      assert.deepEqual(kindsOf(settled), ["lost", ...keys.map(() => "settled")]);
+      for (const [index, key] of keys.entries()) {
+        const record = await trial.record(key);
+        assert.equal(record.owner, key);
+        assert.equal(record.fingerprint, key);
+        expectSameBytes(record.result, bytes(`of ${index}`));
+      }
+    },
+  },
+];

@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { repositoryFiles } from "./repository-files.js";
+
+/** What this version promises: the gate, the processor, files and long work. */
+const PROMISED: readonly string[] = [...ids("G", 7), ...ids("P", 10), ...ids("F", 7)];
+
+function ids(letter: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
+}
+
+/** Titles of tests and of the groups they stand in, `each` forms included. */
+const TITLE =
+  /\b(?:describe|it|test)(?:\.\w+)*(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?\(\s*(["'`])((?:\\.|(?!\1).)*)\1/g;
+
+function titlesOf(text: string): string[] {
+  return [...text.matchAll(TITLE)].map(([, , title = ""]) => title);
+}
+
+describe("every requirement of this version is named by a test that shows it", () => {
+  const titles = repositoryFiles("packages/hapax/test")
+    .filter(({ path }) => path.endsWith(".test.ts"))
+    .flatMap(({ text }) => titlesOf(text));
+
+  it.each(PROMISED)("%s", (id) => {
+    const word = new RegExp(`\\b${id}\\b`);
+    expect(
+      titles.some((title) => word.test(title)),
+      `no test of packages/hapax/test names ${id} in its title`,
+    ).toBe(true);
+  });
+
+  it("and titles are read in all their forms, and nothing else is", () => {
+    const text = `
+      it("A1 one", () => {}); describe('A2, A3: two', () => {}); test.skip(\`A4 three\`, () => {});
+      it.each([[1, (2)], [f(3)]])("A5 %s", () => {});
+      // A6 in a comment
+      expect("A7").toBe("A7");
+      edit("A8");`;
+    expect(titlesOf(text)).toEqual(["A1 one", "A2, A3: two", "A4 three", "A5 %s"]);
+  });
+});
