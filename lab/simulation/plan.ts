@@ -45,8 +45,8 @@ export interface CallSpec {
   readonly settings: Settings;
   /** What its `reconcile` says of uncertain work; without it there is no `reconcile`. */
   readonly reconciles: "done" | "failed" | "undecided" | undefined;
-  /** Its caller aborts after this long, on the process's clock. */
-  readonly leavesAfterMs: number | undefined;
+  /** Its caller aborts after so many milliseconds of the process's clock, or when a command says so. */
+  readonly leaves: number | "on command" | "never";
   readonly work: readonly Act[];
   readonly end: "returns" | "throws" | "throws permanently";
   /** Its pauses end when `ctx.signal` aborts. */

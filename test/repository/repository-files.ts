@@ -45,7 +45,7 @@ export function tableRows(markdown: string, ...head: readonly string[]): string[
       line
         .split("|")
         .slice(1, -1)
-        .map((cell) => cell.trim().replace(/^`(.*)`$/, "$1")),
+        .map((cell) => cell.trim().replace(/^`([^`]*)`$/, "$1")),
     );
   }
   return rows;

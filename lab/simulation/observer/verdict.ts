@@ -1,5 +1,9 @@
+export type Invariant =
+  | ("I1" | "I1b" | "I1c" | "I2" | "I3" | "I5" | "I6" | "I7" | "I7b" | "I8" | "I9" | "I10" | "I11")
+  | "F6";
+
 /** What must hold in every run. The numbers are those of the model of the same protocol; I4 is about transactions. */
-export const INVARIANTS = {
+export const INVARIANTS: Readonly<Record<Invariant, string>> = {
   I1: "never two executions that trust a claim on one key at the same time",
   I1b: "who trusts its claim holds the record's current token and a live lease",
   I1c: "the signal of a lost claim aborts before another is let in, unless its process stood still",
@@ -14,9 +18,7 @@ export const INVARIANTS = {
   I10: "one payload is served in one retention",
   I11: "a step that was acknowledged is not run again, and its result is kept",
   F6: "what is refused changes nothing",
-} as const satisfies Readonly<Record<string, string>>;
-
-export type Invariant = keyof typeof INVARIANTS;
+};
 
 /** Collects what was broken; the run stops at its next step. Throwing where it is found would end up in hapax's own handlers. */
 export interface Verdict {

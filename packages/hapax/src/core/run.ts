@@ -41,7 +41,7 @@ export async function admit<T>(engine: Engine, operation: Operation, work: Work<
   if (engine.executions.has(operation.id)) return visit(engine, operation, work, undefined);
   const answer = await ask(engine, operation, 1);
   if (answer.kind === "granted") return work.lead(takeUp(engine, operation, answer));
-  if (answer.kind === "down") return work.unprotected(operation);
+  if (answer.kind === "done") return replay(engine, operation, answer);
   return visit(engine, operation, work, answer);
 }
 

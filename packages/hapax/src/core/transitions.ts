@@ -41,6 +41,13 @@ export type DecidedClaim =
   | Exclude<ClaimResult, { kind: "granted" }>
   | Omit<Extract<ClaimResult, { kind: "granted" }>, "steps">;
 
+/** Written out, because every call pays for it: spreading would cost more than the rest of the decision. */
+export function withSteps(decided: DecidedClaim, steps: ReadonlyMap<string, Uint8Array>): ClaimResult {
+  if (decided.kind !== "granted") return decided;
+  const { token, runs, leaseUntilMs, takeover } = decided;
+  return { kind: "granted", token, runs, leaseUntilMs, takeover, steps };
+}
+
 /** Retention over counts as absent for every operation, so that nobody can tell when purge runs. */
 export function isAbsent(record: StoredRecord | undefined, nowMs: number): record is undefined {
   return record === undefined || (record.expiresAtMs !== undefined && record.expiresAtMs <= nowMs);
@@ -80,14 +87,26 @@ export function decideClaim(
     case "uncertain":
       return uncertain(record, request, nowMs, false);
     case "done":
-      return { result: doneAnswer(record), ...seen(record, request, nowMs) };
+      return { result: answerDone(record, request), ...seen(record, request, nowMs) };
     case "failed":
       if (record.final) return { result: failedAnswer(record), ...seen(record, request, nowMs) };
       return grantAgain(record, request, nowMs, nextToken);
   }
 }
 
-function isMismatch(record: StoredRecord, request: ClaimRequest): boolean {
+/** What a replay needs of a record that is done. */
+export type DoneRecord = Pick<StoredRecord, "token" | "fingerprint" | "runs" | "result" | "expiresAtMs">;
+
+/** The answer to a claim on a record that is done and inside its retention; the arrival still has to be counted. */
+export function answerDone(record: DoneRecord, request: ClaimRequest): DoneAnswer {
+  if (isMismatch(record, request)) return { kind: "mismatch" };
+  const { token, runs, result, expiresAtMs = 0 } = record;
+  return { kind: "done", token, runs, result, expiresAtMs };
+}
+
+type DoneAnswer = Extract<ClaimResult, { kind: "done" | "mismatch" }>;
+
+function isMismatch(record: Pick<StoredRecord, "fingerprint">, request: ClaimRequest): boolean {
   return (
     record.fingerprint !== undefined && request.fingerprint !== undefined && record.fingerprint !== request.fingerprint
   );
@@ -106,11 +125,6 @@ function uncertain(record: StoredRecord, request: ClaimRequest, nowMs: number, m
   const { token, runs, metadata } = record;
   const result = { kind: "uncertain", token, runs, metadata } as const;
   return moved || request.arrivals > 0 ? { result, write: counted(record, request.arrivals, nowMs) } : { result };
-}
-
-function doneAnswer(record: StoredRecord): DecidedClaim {
-  const { token, runs, result, expiresAtMs = 0 } = record;
-  return { kind: "done", token, runs, result, expiresAtMs };
 }
 
 function failedAnswer(record: StoredRecord): DecidedClaim {

@@ -72,20 +72,31 @@ export async function until(condition: () => boolean): Promise<void> {
 }
 
 /** The HapaxError that the call ends with. Listens from now on, so that the test may let time pass first. */
-export async function refusal(call: Promise<unknown>): Promise<HapaxError> {
-  const error = await thrownBy(call);
-  if (error instanceof HapaxError) return error;
-  throw new Error("not a HapaxError", { cause: error });
+export function refusal(call: Promise<unknown>): Promise<HapaxError> {
+  return heard(
+    thrownBy(call).then((error) => {
+      if (error instanceof HapaxError) return error;
+      throw new Error("not a HapaxError", { cause: error });
+    }),
+  );
 }
 
-export async function thrownBy(call: Promise<unknown>): Promise<unknown> {
-  let value: unknown;
-  try {
-    value = await call;
-  } catch (error) {
-    return error;
-  }
-  throw new Error(`the call did not fail; it answered ${JSON.stringify(value)}`);
+/** What the call throws, likewise. */
+export function thrownBy(call: Promise<unknown>): Promise<unknown> {
+  return heard(
+    call.then(
+      (value) => {
+        throw new Error(`the call did not fail; it answered ${JSON.stringify(value)}`);
+      },
+      (error: unknown) => error,
+    ),
+  );
+}
+
+/** A test that ends early leaves no rejection unheard, which would fail its neighbours. */
+function heard<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 /** Watches a call without waiting for it. */

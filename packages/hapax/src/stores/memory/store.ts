@@ -2,7 +2,6 @@ import { type Clock, systemClock } from "../../core/clock.js";
 import type { StoredRecord, Token } from "../../core/record.js";
 import type { ClaimRequest, ClaimResult, RecordId, Settlement, SettleResult, Store } from "../../core/store.js";
 import {
-  type DecidedClaim,
   decideAbandoned,
   decideClaim,
   decideExtend,
@@ -12,6 +11,7 @@ import {
   isAbsent,
   isLive,
   sameBytes,
+  withSteps,
 } from "../../core/transitions.js";
 import { HapaxError } from "../../errors.js";
 
@@ -73,7 +73,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       entry = undefined;
     }
     if (decision.write !== undefined) entry = write(id, entry, decision.write);
-    return withSteps(decision.result, entry);
+    return withSteps(decision.result, entry?.steps === undefined ? NO_STEPS : new Map(entry.steps));
   }
 
   function settleOne(settlement: Settlement, nowMs: number): SettleResult {
@@ -230,11 +230,4 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 /** NUL is refused in scope and key, so this cannot collide. */
 function idOf({ scope, key }: RecordId): string {
   return `${scope}\0${key}`;
-}
-
-function withSteps(result: DecidedClaim, entry: Entry | undefined): ClaimResult {
-  if (result.kind !== "granted") return result;
-  const { token, runs, leaseUntilMs, takeover } = result;
-  const steps = entry?.steps === undefined ? NO_STEPS : new Map(entry.steps);
-  return { kind: "granted", token, runs, leaseUntilMs, takeover, steps };
 }

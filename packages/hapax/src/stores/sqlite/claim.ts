@@ -1,7 +1,7 @@
 import type { StoredRecord, Token } from "../../core/record.js";
 import type { ClaimRequest, ClaimResult } from "../../core/store.js";
-import { type ClaimDecision, decideClaim } from "../../core/transitions.js";
-import { type StoredRow, toStoredRow, toValues } from "./rows.js";
+import { answerDone, type ClaimDecision, decideClaim, withSteps } from "../../core/transitions.js";
+import { type StoredRow, toDoneRecord, toInsertValues, toStoredRow, toValues } from "./rows.js";
 import type { Statements } from "./statements.js";
 
 const NO_STEPS: ReadonlyMap<string, Uint8Array> = new Map();
@@ -15,66 +15,79 @@ interface Touched {
   record: StoredRecord;
   /** More than `seen` has changed. */
   rewritten: boolean;
-  /** Arrivals that are only counted. */
-  arrivals: number;
 }
 
 /**
  * Decides a batch of claims inside the transaction that holds the file's write lock. New keys are inserted outright;
  * known ones are read, decided by the state machine and written back at the end: whole rows one by one, and the
- * arrivals that only count in one statement.
+ * arrivals that only count in one statement. Where duplicates are expected, a record that is done is looked for first.
  */
 export class ClaimBatch {
   readonly #statements: Statements;
   readonly #nowMs: number;
+  readonly #expectDone: boolean;
   readonly #touched = new Map<string, Touched>();
+  /** Rows of which nothing but `seen` changes, and by how much. */
+  readonly #arrivals = new Map<number, number>();
   #lastToken: number;
   #drawn = 0;
-  #conflicts = 0;
+  #known = 0;
 
-  constructor(statements: Statements, nowMs: number) {
+  constructor(statements: Statements, nowMs: number, expectDone: boolean) {
     this.#statements = statements;
+    this.#expectDone = expectDone;
     this.#nowMs = nowMs;
     this.#lastToken = Number(statements.lastToken.get()?.[0]);
   }
 
   /** How many requests met a record. */
   get known(): number {
-    return this.#conflicts;
-  }
-
-  /** Reads the records of all requests in one statement: cheaper where most of them are known. */
-  readAhead(requests: readonly ClaimRequest[]): void {
-    const wanted = JSON.stringify(requests.map(({ scope, key }) => [scope, key]));
-    for (const row of this.#statements.findMany.all(wanted)) this.#touch(toStoredRow(row));
+    return this.#known;
   }
 
   claim(request: ClaimRequest): ClaimResult {
     const touched = this.#touched.get(idOf(request));
     if (touched !== undefined) return this.#decide(touched, request);
+    return (this.#expectDone ? this.#replay(request) : undefined) ?? this.#create(request);
+  }
+
+  #replay(request: ClaimRequest): ClaimResult | undefined {
+    const row = this.#statements.findDone.get(request.scope, request.key, this.#nowMs);
+    if (row === undefined) return undefined;
+    this.#known += 1;
+    const answer = answerDone(toDoneRecord(row), request);
+    if (answer.kind === "done") this.#count(row[0] as number, request.arrivals);
+    return answer;
+  }
+
+  #create(request: ClaimRequest): ClaimResult {
     const decision = decideClaim(undefined, request, this.#nowMs, this.#nextToken);
-    if (decision.write !== undefined && this.#statements.insert.run(...toValues(decision.write)).changes === 1) {
-      return { ...decision.result, steps: NO_STEPS } as ClaimResult;
+    if (decision.write !== undefined && this.#statements.insert.run(...toInsertValues(decision.write)).changes === 1) {
+      return withSteps(decision.result, NO_STEPS);
     }
     const row = this.#statements.find.get(request.scope, request.key);
     if (row === undefined) throw new Error("a record that was there is gone inside one transaction");
     return this.#decide(this.#touch(toStoredRow(row)), request);
   }
 
+  #count(id: number, arrivals: number): void {
+    if (arrivals > 0) this.#arrivals.set(id, (this.#arrivals.get(id) ?? 0) + arrivals);
+  }
+
   #touch({ id, steps, record }: StoredRow): Touched {
-    const touched: Touched = { id, steps, storedToken: record.token, record, rewritten: false, arrivals: 0 };
+    const touched: Touched = { id, steps, storedToken: record.token, record, rewritten: false };
     this.#touched.set(idOf(record), touched);
     return touched;
   }
 
   #decide(touched: Touched, request: ClaimRequest): ClaimResult {
-    this.#conflicts += 1;
+    this.#known += 1;
     const before = touched.record;
     const decision = decideClaim(before, request, this.#nowMs, this.#nextToken);
     if (decision.write !== undefined) {
       touched.record = decision.write;
       if (decision.write.token === before.token && decision.write.status === before.status) {
-        touched.arrivals += request.arrivals;
+        this.#count(touched.id, request.arrivals);
       } else {
         touched.rewritten = true;
       }
@@ -83,15 +96,14 @@ export class ClaimBatch {
   }
 
   #answer(touched: Touched, { result, fresh }: ClaimDecision): ClaimResult {
-    if (result.kind !== "granted") return result;
-    if (touched.steps === 0) return { ...result, steps: NO_STEPS };
+    if (result.kind !== "granted" || touched.steps === 0) return withSteps(result, NO_STEPS);
     if (fresh) {
       this.#statements.dropSteps.run(JSON.stringify([touched.id]));
       this.#statements.resetSteps.run(touched.id);
-      return { ...result, steps: NO_STEPS };
+      return withSteps(result, NO_STEPS);
     }
     const rows = this.#statements.stepsOf.all(touched.id);
-    return { ...result, steps: new Map(rows.map(([name, bytes]) => [name as string, bytes as Uint8Array])) };
+    return withSteps(result, new Map(rows.map(([name, bytes]) => [name as string, bytes as Uint8Array])));
   }
 
   readonly #nextToken = (): Token => {
@@ -101,13 +113,23 @@ export class ClaimBatch {
 
   /** Writes what the batch owes, before it commits. */
   flush(): void {
-    const counted: [id: number, arrivals: number][] = [];
-    for (const { id, record, storedToken, rewritten, arrivals } of this.#touched.values()) {
-      if (rewritten) this.#statements.update.run(...toValues(record), id, Number(storedToken));
-      else if (arrivals > 0) counted.push([id, arrivals]);
+    for (const { id, record, storedToken, rewritten } of this.#touched.values()) {
+      if (!rewritten) continue;
+      this.#statements.update.run(...toValues(record), id, Number(storedToken));
+      // The row as a whole has them already.
+      this.#arrivals.delete(id);
     }
-    if (counted.length > 0) this.#statements.see.run(this.#nowMs, JSON.stringify(counted));
+    this.#flushArrivals();
     if (this.#drawn > 0) this.#statements.keepToken.run(this.#lastToken + this.#drawn);
+  }
+
+  #flushArrivals(): void {
+    const once: number[] = [];
+    for (const [id, arrivals] of this.#arrivals) {
+      if (arrivals === 1) once.push(id);
+      else this.#statements.see.run(arrivals, this.#nowMs, id);
+    }
+    if (once.length > 0) this.#statements.seeOnce.run(this.#nowMs, JSON.stringify(once));
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AbandonedPolicy, SettledBy, Status, StoredRecord, Token } from "../../core/record.js";
+import type { DoneRecord } from "../../core/transitions.js";
 import type { Row, SqliteValue } from "./handle.js";
 
 /** The columns of a record, in the order in which rows are read and written. */
@@ -28,7 +29,6 @@ const COLUMNS = [
 ] as const;
 
 export const COLUMN_LIST: string = COLUMNS.join(", ");
-export const PLACEHOLDERS: string = COLUMNS.map(() => "?").join(", ");
 export const ASSIGNMENTS: string = COLUMNS.map((column) => `${column} = ?`).join(", ");
 
 /** A record and where it lies. */
@@ -96,4 +96,35 @@ export function toValues(record: StoredRecord): SqliteValue[] {
     record.error ?? null,
     record.metadata ?? null,
   ];
+}
+
+/** The values of a record that a grant has just made, in the order of the insert: the rest of its columns are given. */
+export function toInsertValues(record: StoredRecord): SqliteValue[] {
+  return [
+    record.scope,
+    record.key,
+    Number(record.token),
+    record.claimId,
+    record.owner,
+    record.fingerprint ?? null,
+    record.onAbandoned,
+    record.maxAttempts ?? null,
+    record.leaseUntilMs,
+    record.retentionMs,
+    record.firstSeenAtMs,
+    record.lastSeenAtMs,
+    record.seen,
+    record.metadata ?? null,
+  ];
+}
+
+/** Reads what `findDone` answers, after the id. */
+export function toDoneRecord(row: Row): DoneRecord {
+  return {
+    token: String(row[1]) as Token,
+    fingerprint: (row[2] ?? undefined) as string | undefined,
+    runs: row[3] as number,
+    result: (row[4] ?? undefined) as Uint8Array | undefined,
+    expiresAtMs: row[5] as number,
+  };
 }

@@ -1,13 +1,14 @@
 import { prepareQuery, type Query, type SqliteHandle, type SqliteStatement } from "./handle.js";
-import { ASSIGNMENTS, COLUMN_LIST, PLACEHOLDERS } from "./rows.js";
+import { ASSIGNMENTS, COLUMN_LIST } from "./rows.js";
 
 /** Every statement of the store, prepared once. */
 export interface Statements {
   readonly insert: SqliteStatement;
   readonly find: Query;
-  readonly findMany: Query;
+  readonly findDone: Query;
   readonly update: SqliteStatement;
   readonly see: SqliteStatement;
+  readonly seeOnce: SqliteStatement;
   readonly complete: SqliteStatement;
   readonly extend: SqliteStatement;
   readonly list: Query;
@@ -36,19 +37,21 @@ export function prepareStatements(db: SqliteHandle, prefix: string): Statements 
   return {
     // The unique (scope, key) decides who creates the record: never read, then insert.
     insert: db.prepare(
-      `insert into ${record} (${COLUMN_LIST}) values (${PLACEHOLDERS}) on conflict (scope, key) do nothing`,
+      `insert into ${record} (scope, key, token, claim_id, owner, fingerprint, on_abandoned, max_attempts, lease_until_ms,
+         retention_ms, first_seen_at_ms, last_seen_at_ms, seen, metadata, status, final, runs)
+       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', 0, 1) on conflict (scope, key) do nothing`,
     ),
     find: query(`${row} where scope = ? and key = ?`),
-    findMany: query(
-      `select r.id, r.steps, ${COLUMN_LIST.replace(/\w+/g, "r.$&")}
-       from json_each(?) as wanted
-       cross join ${record} as r on r.scope = wanted.value ->> 0 and r.key = wanted.value ->> 1`,
+    // What a replay needs and no more: most of a record's columns are for people.
+    findDone: query(
+      `select id, token, fingerprint, runs, result, expires_at_ms from ${record}
+       where scope = ? and key = ? and status = 'done' and expires_at_ms > ?`,
     ),
     // The token that was read is the condition, although the write lock already excludes everyone else.
     update: db.prepare(`update ${record} set ${ASSIGNMENTS} where id = ? and token = ?`),
-    see: db.prepare(
-      `update ${record} set seen = seen + (arrival.value ->> 1), last_seen_at_ms = ?
-       from json_each(?) as arrival where ${record}.id = arrival.value ->> 0`,
+    see: db.prepare(`update ${record} set seen = seen + ?, last_seen_at_ms = ? where id = ?`),
+    seeOnce: db.prepare(
+      `update ${record} set seen = seen + 1, last_seen_at_ms = ? where id in (select value from json_each(?))`,
     ),
     // The common settlement in one statement: it matches only the open record of this token, so one row is the answer.
     // Everything else (the same settlement again, steps to drop, a stale token) goes through the state machine.

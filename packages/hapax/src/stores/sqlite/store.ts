@@ -45,8 +45,8 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
   const { prefix, synchronous, busyTimeoutMs, clock } = parseOptions(db, options);
   let writer: Writer | undefined;
   let statements: Statements | undefined;
-  /** Duplicates come in storms: when most of the last batch was known, the next is read ahead. */
-  let expectKnown = false;
+  /** Duplicates come in storms: when most of the last batch was known, the next is looked up before it is inserted. */
+  let expectDone = false;
 
   /** Sets the file up as the guarantees need it, the first time it is used by this process. */
   function setUp(): void {
@@ -93,11 +93,10 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
 
     claim: (requests: readonly ClaimRequest[]) =>
       inTransaction((nowMs) => {
-        const batch = new ClaimBatch(prepared(), nowMs);
-        if (expectKnown) batch.readAhead(requests);
+        const batch = new ClaimBatch(prepared(), nowMs, expectDone);
         const results = requests.map((request) => batch.claim(request));
         batch.flush();
-        expectKnown = batch.known * 2 > requests.length;
+        expectDone = batch.known * 2 > requests.length;
         return results;
       }),
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { BATCH_ITEMS_MAX } from "../../core/limits.js";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { bytes, expectKind, expectSameBytes } from "./expect.js";
 import { reach } from "./states.js";
 import { BRIEF_MS } from "./trial.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { BATCH_ITEMS_MAX } from "../../core/limits.js";
 import type { Token } from "../../core/record.js";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { bytes, expectDistinct, expectKind, expectSameBytes, kindsOf } from "./expect.js";
 import { reach, STATES } from "./states.js";
 
@@ -144,8 +144,7 @@ export const batchClauses: readonly Clause[] = [
       async check(trial) {
         await reach(trial, state);
         const answers = await trial.store.claim(Array.from({ length: 4 }, () => trial.request()));
-        const expected =
-          state === "done" ? ["done", "done", "done", "done"] : ["busy", "busy", "busy", "granted"];
+        const expected = state === "done" ? ["done", "done", "done", "done"] : ["busy", "busy", "busy", "granted"];
         assert.deepEqual(kindsOf(answers).sort(), expected);
         assert.equal((await trial.record()).seen, 5);
       },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseToken } from "../../core/record.js";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { bytes, expectKind, expectNear, expectNewer, expectSameBytes, expectSameRecord } from "./expect.js";
 import { reach } from "./states.js";
 import { BRIEF_MS, LONG_MS } from "./trial.js";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { expectKind, expectSameRecord } from "./expect.js";
 import { reach, STATES } from "./states.js";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Token } from "../../core/record.js";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { expectKind, expectNear, expectSameRecord } from "./expect.js";
 import { reach, STATES } from "./states.js";
 import { BRIEF_MS, LONG_MS } from "./trial.js";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ForgetResult } from "../../core/store.js";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { expectKind, expectNewer, expectSameRecord, expectSteps } from "./expect.js";
 import { reach, STATES } from "./states.js";
 import type { Trial } from "./trial.js";

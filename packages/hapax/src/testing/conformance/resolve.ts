@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Token } from "../../core/record.js";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { bytes, expectKind, expectNewer, expectSameBytes, expectSameRecord } from "./expect.js";
 import { reach } from "./states.js";
 import { BRIEF_MS } from "./trial.js";

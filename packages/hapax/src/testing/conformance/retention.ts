@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { bytes, expectKind, expectNear, expectNewer, expectSteps } from "./expect.js";
 import { reach } from "./states.js";
 import { BRIEF_MS, type Trial } from "./trial.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Token } from "../../core/record.js";
 import type { Settlement } from "../../core/store.js";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { bytes, expectKind, expectSameRecord } from "./expect.js";
 import { reach } from "./states.js";
 import { BRIEF_MS, type Trial } from "./trial.js";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { STEP_NAME_BYTES_MAX } from "../../core/limits.js";
 import type { Token } from "../../core/record.js";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { bytes, expectKind, expectSameBytes, expectSameRecord, expectSteps } from "./expect.js";
 import { reach } from "./states.js";
 import { BRIEF_MS } from "./trial.js";
@@ -152,7 +152,16 @@ export const stepClauses: readonly Clause[] = [
     rule: "waist",
     name: "step names are told apart to the last character, and their bytes come back as they were",
     async check(trial) {
-      const names = ["charge", "Charge", "charge ", "e\u0301", "\u00e9", "🧾", "'; --", "x".repeat(STEP_NAME_BYTES_MAX)];
+      const names = [
+        "charge",
+        "Charge",
+        "charge ",
+        "e\u0301",
+        "\u00e9",
+        "🧾",
+        "'; --",
+        "x".repeat(STEP_NAME_BYTES_MAX),
+      ];
       const { token } = await trial.grant();
       const answers = await trial.store.settle(
         names.map((name, index) => trial.stepResult(token, { name, result: Uint8Array.of(index, 0, 255) })),

@@ -1,5 +1,5 @@
 import type { Token } from "../../core/record.js";
-import type { Clause } from "./case.js";
+import type { Clause } from "./clause.js";
 import { expectDistinct, expectKind, expectNewer } from "./expect.js";
 import { reach } from "./states.js";
 import { BRIEF_MS } from "./trial.js";
@@ -68,7 +68,7 @@ export const tokenClauses: readonly Clause[] = [
   },
   {
     rule: "tokens",
-    name: "a claim that is refused uses up no token of anybody",
+    name: "a claim that is refused leaves the token of the holder in force",
     async check(trial) {
       const { token } = await reach(trial, "running", { fingerprint: "a" });
       expectKind(await trial.claim(), "busy");

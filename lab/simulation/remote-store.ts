@@ -1,0 +1,84 @@
+import type { ClaimRequest, ClaimResult, RecordId, Settlement, Store } from "../../packages/hapax/src/index.js";
+import type { Network, Peer } from "./network.js";
+import type { Observer } from "./observer/observer.js";
+
+export interface RemoteStoreOptions {
+  readonly peer: Peer;
+  readonly network: Network;
+  readonly store: Store;
+  readonly observer: Observer;
+  readonly push: boolean;
+  /** Who listens for pushes, over all processes. */
+  readonly subscriptions: Set<object>;
+}
+
+/** The store as a process has it: behind the network. */
+export function remoteStore({ peer, network, store, observer, push, subscriptions }: RemoteStoreOptions): Store {
+  const { server } = observer;
+  const kinds = (results: readonly { readonly kind: string }[]) => results.map(shownResult).join(", ");
+
+  const remote: Store = {
+    capabilities: { ...store.capabilities, shared: true, push },
+    migrate: async () => {},
+    async claim(given) {
+      // As they are when they leave: what the sender changes afterwards does not travel.
+      const requests = given.map((request) => ({ ...request }));
+      const what = `claim ${requests.map(shownClaim).join(", ")}`;
+      const results = await network.request(peer, what, () => server.claim(requests), kinds);
+      requests.forEach((request, index) => {
+        const result = results[index];
+        if (result?.kind === "granted") observer.grantHeard(peer, request, result.token);
+      });
+      return results;
+    },
+    extend: (leases) => {
+      const what = `extend ${leases.map(({ key, token }) => `${key} token ${token}`).join(", ")}`;
+      return network.request(peer, what, () => server.extend(leases), kinds);
+    },
+    settle(settlements) {
+      for (const { kind, token } of settlements) if (kind === "release") observer.releaseSent(token);
+      const what = `settle ${settlements.map(shownSettlement).join(", ")}`;
+      return network.request(peer, what, () => server.settle(settlements), kinds);
+    },
+    read: (id) => network.request(peer, `read ${id.key}`, () => store.read(id), (record) => record?.status ?? "absent"),
+    list: (query) => network.request(peer, "list", () => store.list(query), ({ records }) => `${records.length} records`),
+    forget: (request) => {
+      const what = `forget ${request.key}${request.force ? " by force" : ""}`;
+      return network.request(peer, what, () => server.forget(request), ({ forgotten }) => `${forgotten} forgotten`);
+    },
+    resolve: (resolution) => {
+      const what = `resolve ${resolution.key} token ${resolution.token} to ${resolution.to.status}`;
+      return network.request(peer, what, () => server.resolve(resolution), ({ kind }) => kind);
+    },
+    purge: (limit) => network.request(peer, "purge", () => server.purge(limit), ({ purged }) => `${purged} purged`),
+  };
+  if (!push) return remote;
+  return { ...remote, watch: (id, wake) => watch(id, wake) };
+
+  function watch(id: RecordId, wake: () => void): () => void {
+    const subscription = { peer };
+    subscriptions.add(subscription);
+    const unwatch = store.watch?.(id, () => {
+      network.push(peer, `push ${id.key}`, () => {
+        if (subscriptions.has(subscription)) wake();
+      });
+    });
+    return () => {
+      subscriptions.delete(subscription);
+      unwatch?.();
+    };
+  }
+}
+
+function shownClaim({ key, claimId, arrivals, fingerprint, onAbandoned }: ClaimRequest): string {
+  const by = `claim ${claimId.slice(claimId.lastIndexOf("-") + 1)}`;
+  return `${key} (${by}, ${arrivals} arrived${fingerprint === undefined ? "" : `, ${fingerprint}`}, ${onAbandoned})`;
+}
+
+function shownSettlement({ kind, key, token }: Settlement): string {
+  return `${kind} ${key} token ${token}`;
+}
+
+function shownResult(result: { readonly kind: string } | ClaimResult): string {
+  return "token" in result && result.kind === "granted" ? `granted token ${result.token}` : result.kind;
+}
