@@ -113,7 +113,7 @@ export function createScreen(colour: boolean): Screen {
         ).map((line, index) => `   ${index === 0 ? faint(line) : line}`),
         "",
         `${strong("Next")}  docs/guide.md to use it · examples/demo/workers/ to see these workers' code · npm test`,
-        faint(`This took ${(elapsedMs / 1000).toFixed(1)} s. Its processes and files are gone.`),
+        faint(`This took ${(elapsedMs / 1000).toFixed(1)} s. Its processes and files are cleaned up.`),
       ),
   };
 }

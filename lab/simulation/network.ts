@@ -16,7 +16,12 @@ export interface Peer extends Host {
 
 /** Carries every request and every reply. Fast-check's scheduler picks which of those on their way arrives next. */
 export interface Network {
-  request<Answer>(from: Peer, what: string, apply: () => Promise<Answer>, shown: (answer: Answer) => string): Promise<Answer>;
+  request<Answer>(
+    from: Peer,
+    what: string,
+    apply: () => Promise<Answer>,
+    shown: (answer: Answer) => string,
+  ): Promise<Answer>;
   /** A message that nobody answers, from the store. */
   push(to: Peer, what: string, arrive: () => void): void;
   /** What waited for a process that stood still is on its way again. */
@@ -114,7 +119,11 @@ export function createNetwork({ plan, scheduler, time, timeline, HapaxErrorClass
         const answer = await apply();
         timeline.add("store", `applies ${copy ? "a copy of " : ""}${about}: ${shown(answer)}`);
         if (copy || fate.reply === "lost") return;
-        later(fate.replyDelayMs, about, fate.reply === "broken" ? () => fail("after the write") : answerArrives(answer));
+        later(
+          fate.replyDelayMs,
+          about,
+          fate.reply === "broken" ? () => fail("after the write") : answerArrives(answer),
+        );
       };
       if (fate.request === "refused") later(fate.requestDelayMs, about, () => fail("refused"));
       if (fate.request === "arrives") later(fate.requestDelayMs, about, () => void applyAt(false));

@@ -48,12 +48,20 @@ function call(faults: boolean): fc.Arbitrary<CallSpec> {
   return fc.record({
     process: fc.nat(2),
     key: fc.nat(2),
-    fingerprint: weighted<string | undefined>([3, fc.constant(undefined)], [2, fc.constant("a")], [1, fc.constant("b")]),
+    fingerprint: weighted<string | undefined>(
+      [3, fc.constant(undefined)],
+      [2, fc.constant("a")],
+      [1, fc.constant("b")],
+    ),
     settings: settings(faults),
     reconciles: weighted<CallSpec["reconciles"]>([5, fc.constant(undefined)], [1, one("done", "failed", "undecided")]),
     leaves: weighted<CallSpec["leaves"]>([5, fc.constant("never")], [3, one("on command")], [1, one(0, 10, 300, 900)]),
     work: fc.array(act, { maxLength: 4, size: "max" }),
-    end: weighted<CallSpec["end"]>([4, fc.constant("returns")], [2, fc.constant("throws")], [1, one("throws permanently")]),
+    end: weighted<CallSpec["end"]>(
+      [4, fc.constant("returns")],
+      [2, fc.constant("throws")],
+      [1, one("throws permanently")],
+    ),
     heedsSignal: fc.boolean(),
   });
 }

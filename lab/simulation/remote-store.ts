@@ -9,7 +9,11 @@ export interface RemoteStoreOptions {
   readonly observer: Observer;
   readonly push: boolean;
   /** Who listens for pushes, over all processes. */
-  readonly subscriptions: Set<object>;
+  readonly subscriptions: Set<Subscription>;
+}
+
+export interface Subscription {
+  readonly host: Peer;
 }
 
 /** The store as a process has it: behind the network. */
@@ -40,23 +44,51 @@ export function remoteStore({ peer, network, store, observer, push, subscription
       const what = `settle ${settlements.map(shownSettlement).join(", ")}`;
       return network.request(peer, what, () => server.settle(settlements), kinds);
     },
-    read: (id) => network.request(peer, `read ${id.key}`, () => store.read(id), (record) => record?.status ?? "absent"),
-    list: (query) => network.request(peer, "list", () => store.list(query), ({ records }) => `${records.length} records`),
+    read: (id) =>
+      network.request(
+        peer,
+        `read ${id.key}`,
+        () => store.read(id),
+        (record) => record?.status ?? "absent",
+      ),
+    list: (query) =>
+      network.request(
+        peer,
+        "list",
+        () => store.list(query),
+        ({ records }) => `${records.length} records`,
+      ),
     forget: (request) => {
       const what = `forget ${request.key}${request.force ? " by force" : ""}`;
-      return network.request(peer, what, () => server.forget(request), ({ forgotten }) => `${forgotten} forgotten`);
+      return network.request(
+        peer,
+        what,
+        () => server.forget(request),
+        ({ forgotten }) => `${forgotten} forgotten`,
+      );
     },
     resolve: (resolution) => {
       const what = `resolve ${resolution.key} token ${resolution.token} to ${resolution.to.status}`;
-      return network.request(peer, what, () => server.resolve(resolution), ({ kind }) => kind);
+      return network.request(
+        peer,
+        what,
+        () => server.resolve(resolution),
+        ({ kind }) => kind,
+      );
     },
-    purge: (limit) => network.request(peer, "purge", () => server.purge(limit), ({ purged }) => `${purged} purged`),
+    purge: (limit) =>
+      network.request(
+        peer,
+        "purge",
+        () => server.purge(limit),
+        ({ purged }) => `${purged} purged`,
+      ),
   };
   if (!push) return remote;
   return { ...remote, watch: (id, wake) => watch(id, wake) };
 
   function watch(id: RecordId, wake: () => void): () => void {
-    const subscription = { peer };
+    const subscription = { host: peer };
     subscriptions.add(subscription);
     const unwatch = store.watch?.(id, () => {
       network.push(peer, `push ${id.key}`, () => {

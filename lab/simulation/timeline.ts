@@ -9,8 +9,6 @@ export function createTimeline(time: { readonly nowMs: number }): Timeline {
   return {
     add: (who, what) => entries.push({ atMs: time.nowMs, who, what }),
     toString: () =>
-      entries
-        .map(({ atMs, who, what }) => `${atMs.toFixed(1).padStart(9)} ms  ${who.padEnd(9)} ${what}`)
-        .join("\n"),
+      entries.map(({ atMs, who, what }) => `${atMs.toFixed(1).padStart(9)} ms  ${who.padEnd(9)} ${what}`).join("\n"),
   };
 }

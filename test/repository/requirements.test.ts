@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { storeConformance } from "../../packages/hapax/src/testing/index.js";
 import { repositoryFiles } from "./repository-files.js";
 
 /** What this version promises: the gate, the processor, files and long work. */
@@ -16,10 +17,19 @@ function titlesOf(text: string): string[] {
   return [...text.matchAll(TITLE)].map(([, , title = ""]) => title);
 }
 
+/** The kit's cases are tests of every store; their titles are made of these. */
+function titlesOfTheKit(): string[] {
+  const cases = storeConformance(() => {
+    throw new Error("only their names are looked at");
+  });
+  return cases.map(({ name, rule }) => `${name} (${rule})`);
+}
+
 describe("every requirement of this version is named by a test that shows it", () => {
-  const titles = repositoryFiles("packages/hapax/test")
+  const written = repositoryFiles("packages/hapax/test")
     .filter(({ path }) => path.endsWith(".test.ts"))
     .flatMap(({ text }) => titlesOf(text));
+  const titles = [...written, ...titlesOfTheKit()];
 
   it.each(PROMISED)("%s", (id) => {
     const word = new RegExp(`\\b${id}\\b`);

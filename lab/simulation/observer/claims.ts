@@ -17,19 +17,21 @@ type Answer = Extract<ClaimResult, { kind: "busy" | "done" | "failed" | "uncerta
 /** The store applied a claim and answered it. */
 export function observeClaim(state: RecordState, request: ClaimRequest, result: ClaimResult, nowMs: number): void {
   const known = state.grantsByClaimId.get(request.claimId);
-  const holdsIt = !isAbsent(state, nowMs) && isLive(state, known?.token, nowMs);
-  if (holdsIt && result.kind !== "granted") {
-    broken(state, "I7b", `the claim that holds token ${known?.token} was sent again and answered ${result.kind}`);
+  // Once another holds it, or it is gone, nobody can know that this claim was granted before.
+  const mine = known !== undefined && state.current === known && !isAbsent(state, nowMs);
+  if (mine && isLive(state, known.token, nowMs) && result.kind !== "granted") {
+    broken(state, "I7b", `the claim that holds token ${known.token} was sent again and answered ${result.kind}`);
   }
   switch (result.kind) {
     case "granted":
-      return known === undefined ? grantedNew(state, request, result, nowMs) : grantedAgain(state, known, result);
+      return mine ? grantedAgain(state, known, result) : grantedNew(state, request, result, nowMs);
     case "mismatch":
       if (isAbsent(state, nowMs)) broken(state, "I9", "a record that is gone answered mismatch");
-      else if (!differs(state, request)) broken(state, "I10", "a claim with the same fingerprint was answered mismatch");
+      else if (!differs(state, request))
+        broken(state, "I10", "a claim with the same fingerprint was answered mismatch");
       return;
     case "stale":
-      if (known === undefined) broken(state, "I7b", "a claim that was never granted was answered stale");
+      if (!mine) broken(state, "I7b", "a claim that was not granted, and has not failed, was answered stale");
       return;
     default:
       if (isAbsent(state, nowMs)) broken(state, "I9", `a record that is gone answered ${result.kind}`);
@@ -47,7 +49,8 @@ function answered(state: RecordState, request: ClaimRequest, result: Answer, now
   const { status, runs } = state;
   switch (result.kind) {
     case "busy":
-      if (status !== "running" || isAbandoned(state, nowMs)) broken(state, "I7", `busy, and nobody holds it: ${status}`);
+      if (status !== "running" || isAbandoned(state, nowMs))
+        broken(state, "I7", `busy, and nobody holds it: ${status}`);
       return;
     case "done": {
       const stored = state.accepted.at(-1);
@@ -63,6 +66,8 @@ function answered(state: RecordState, request: ClaimRequest, result: Answer, now
       if (status === "done" || request.maxAttempts === undefined || runs < request.maxAttempts) {
         broken(state, "I6", `answered as a final failure, and the record is ${status} after ${runs} runs`);
       }
+      // Whoever settled it before has now been overruled.
+      if (state.current !== undefined) state.settledBy.delete(state.current.token);
       return end(state, "final", nowMs);
     case "uncertain":
       if (!isUncertain(state, nowMs) && !(isAbandoned(state, nowMs) && request.onAbandoned === "hold")) {
@@ -73,10 +78,10 @@ function answered(state: RecordState, request: ClaimRequest, result: Answer, now
 }
 
 function grantedAgain(state: RecordState, known: Granted, { token }: Grant): void {
-  if (known.token !== token) {
-    broken(state, "I3", `one claimId was granted token ${known.token} and then token ${token}`);
-  } else if (state.current !== known || state.status !== "running") {
-    broken(state, "I6", `the claim of token ${token} was granted again after it was settled`);
+  if (state.status !== "running") {
+    broken(state, "I6", `the claim of token ${known.token} was granted again after it was settled`);
+  } else if (known.token !== token) {
+    broken(state, "I7b", `the claim of token ${known.token} was sent again and got token ${token}`);
   }
 }
 

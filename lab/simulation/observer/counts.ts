@@ -10,7 +10,8 @@ export function checkRecord(state: RecordState, record: StoredRecord, nowMs: num
   if (record.token !== state.current?.token) {
     broken(state, "I3", `the record holds token ${record.token}, and ${state.current?.token} was granted last`);
   }
-  if (record.runs !== state.runs) broken(state, "I8", `runs is ${record.runs}, and granted less released ${state.runs}`);
+  if (record.runs !== state.runs)
+    broken(state, "I8", `runs is ${record.runs}, and granted less released ${state.runs}`);
   if (record.seen !== state.seen) broken(state, "I8", `seen is ${record.seen}, and ${state.seen} were sent to it`);
 }
 
@@ -29,9 +30,15 @@ export function checkSeen(state: RecordState, calls: readonly ObservedCall[], fa
     if (seen < acknowledged) broken(state, "I8", `seen is ${seen}, and ${acknowledged} calls got a value`);
     return;
   }
-  const perhaps = calls.filter(({ endedMs }) => generation === 1 || endedMs === undefined || endedMs >= generationSinceMs);
-  const least = here.filter(({ ended }) => ended !== "mismatch").length;
+  // The claim of a caller that left may arrive much later.
+  const perhaps = calls.filter(({ endedMs, ended }) => generation === 1 || ended === "left" || (endedMs ?? Infinity) >= generationSinceMs);
+  const least = here.filter((call) => call.ended !== "key-reused" && !gaveUp(call)).length;
   // Who waited for work without a fingerprint was counted, and may still turn out a mismatch.
-  const most = perhaps.filter(({ ended, waited }) => ended !== "mismatch" || waited).length;
+  const most = perhaps.filter(({ ended, waited }) => ended !== "key-reused" || waited).length;
   if (seen < least || seen > most) broken(state, "I8", `seen is ${seen}, and ${least} to ${most} calls came`);
+}
+
+/** Its caller left, or its patience ended. */
+function gaveUp({ ended, waited }: ObservedCall): boolean {
+  return ended === "left" || (waited && ended === "in-progress");
 }

@@ -25,8 +25,8 @@ export interface ObservedCall {
   execution: Execution | undefined;
   /** Time passed before it ended. */
   waited: boolean;
-  /** How it ended, in a few words. */
-  ended: "value" | "mismatch" | "otherwise" | undefined;
+  /** `value`, `left`, or the code of its error. */
+  ended: string | undefined;
 }
 
 /** A function that runs under a claim. */
@@ -71,7 +71,8 @@ export function createExecutions(storeNowMs: () => number): Executions {
   function begin(call: ObservedCall, state: RecordState, ctx: Context): Execution {
     const { token } = ctx;
     const granted = state.grants.get(token);
-    if (granted === undefined) broken(state, "I3", `call ${call.number} runs under token ${token}, granted to nobody here`);
+    if (granted === undefined)
+      broken(state, "I3", `call ${call.number} runs under token ${token}, granted to nobody here`);
     const generation = granted?.generation ?? state.generation;
     const execution: Execution = {
       call,

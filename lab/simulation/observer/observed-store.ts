@@ -46,7 +46,8 @@ export function observedStore(options: ObservedStoreOptions): ObservedStore {
       const record = after[index];
       const state = stateOf(item);
       if (record !== undefined) checkRecord(state, record, atMs);
-      if (record === undefined && !isAbsent(state, atMs)) broken(state, "I6", `the record is gone, and was ${state.status}`);
+      if (record === undefined && !isAbsent(state, atMs))
+        broken(state, "I6", `the record is gone, and was ${state.status}`);
       const others = items.some(({ key }, other) => key === item.key && !refusals.includes(results[other]?.kind ?? ""));
       if (!others && !isDeepStrictEqual(before[index], record)) broken(state, "F6", "a refusal changed the record");
     });

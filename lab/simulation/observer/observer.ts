@@ -54,7 +54,10 @@ export function createObserver({ plan, library, store, storeNowMs, verdict }: Ob
     for (const { host, state, token } of heard) {
       const ran = calls.some(({ execution }) => execution?.state === state && execution.token === token);
       if (!host.alive || ran || released.has(token) || !isNeverSettled(state, token)) continue;
-      verdict.broken("I7b", `${state.key}: ${host.name} heard that token ${token} is granted, and neither ran nor released it`);
+      verdict.broken(
+        "I7b",
+        `${state.key}: ${host.name} heard that token ${token} is granted, and neither ran nor released it`,
+      );
     }
   }
 
@@ -90,7 +93,11 @@ export function createObserver({ plan, library, store, storeNowMs, verdict }: Ob
         const record = await store.read({ scope: SCOPE, key: state.key });
         if (record === undefined) continue;
         checkRecord(state, record, storeNowMs());
-        checkSeen(state, calls.filter(({ key }) => key === state.key), plan.faults);
+        checkSeen(
+          state,
+          calls.filter(({ key }) => key === state.key),
+          plan.faults,
+        );
       }
     },
   };

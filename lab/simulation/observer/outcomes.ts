@@ -55,17 +55,17 @@ export function createOutcomes({ faults, script }: Plan, HapaxErrorClass: typeof
   }
 
   function error(call: ObservedCall, state: RecordState, thrown: unknown): void {
-    call.ended = "otherwise";
+    call.ended = thrown instanceof CallerLeft ? "left" : "error";
     if (thrown instanceof CallerLeft) return;
     if (thrown instanceof WorkError) return workError(call, state, thrown);
     if (!(thrown instanceof HapaxErrorClass)) {
       return broken(state, "I7", `call ${call.number} ended with an unexpected ${String(thrown)}`);
     }
+    call.ended = thrown.code;
     const when = CODES[thrown.code];
     if (when === undefined || (when === "with-faults" && !faults)) {
       broken(state, "I7", `call ${call.number} ended with an unexpected ${thrown.code}: ${thrown.message}`);
     }
-    if (thrown.code === "key-reused") call.ended = "mismatch";
     if (thrown.code === "claim-lost" && isCompletedBy(state, call.execution?.token)) {
       broken(state, "I2", `call ${call.number} is told claim-lost, and the store accepted its result`);
     }
@@ -85,7 +85,8 @@ function workError(call: ObservedCall, state: RecordState, { execution }: WorkEr
 function findAccepted(state: RecordState, { token, value }: Outcome<unknown>): Accepted | undefined {
   const joined = value === undefined || String(value).endsWith(`token ${token}`);
   return state.accepted.find(
-    (each) => each.outcome === "done" && each.token === token && (each.value === value || (each.value === undefined && joined)),
+    (each) =>
+      each.outcome === "done" && each.token === token && (each.value === value || (each.value === undefined && joined)),
   );
 }
 

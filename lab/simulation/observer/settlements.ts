@@ -17,7 +17,8 @@ import {
 export function observeExtend(state: RecordState, lease: Lease, result: ExtendResult, nowMs: number): void {
   const { token, leaseMs } = lease;
   const live = isLive(state, token, nowMs);
-  if (result.kind === "lost" && live) broken(state, "I3", `the heartbeat of token ${token} was refused while it is live`);
+  if (result.kind === "lost" && live)
+    broken(state, "I3", `the heartbeat of token ${token} was refused while it is live`);
   if (result.kind !== "extended") return;
   if (!live) broken(state, "I3", `a heartbeat of token ${token} was accepted: ${shown(state)}`);
   state.leaseUntilMs = nowMs + leaseMs;
@@ -46,7 +47,8 @@ function checkOneWay(state: RecordState, settlement: Ending): void {
   const { token, kind } = settlement;
   const first = state.sent.get(token);
   if (first === undefined) state.sent.set(token, settlement);
-  else if (!isSame(first, settlement)) broken(state, "I6", `token ${token} sent ${first.kind}, and then another ${kind}`);
+  else if (!isSame(first, settlement))
+    broken(state, "I6", `token ${token} sent ${first.kind}, and then another ${kind}`);
 }
 
 function observeStep(

@@ -7,6 +7,7 @@ import { type Duration, parseDurationMs } from "./durations.js";
 import { createEvents, type Events } from "./events.js";
 import { createHeartbeat, type Heartbeat } from "./heartbeat.js";
 import type { HeldClaim } from "./held-claim.js";
+import { createInFlight, type InFlight } from "./in-flight.js";
 import { OWNER_BYTES_MAX, RESULT_BYTES_MAX } from "./limits.js";
 import { consoleLogger, type Logger } from "./logger.js";
 import { checkText } from "./operation.js";
@@ -27,6 +28,7 @@ export interface Engine {
   readonly events: Events;
   readonly logger: Logger;
   readonly heartbeat: Heartbeat;
+  readonly inFlight: InFlight;
   /** The claims that this process runs, by operation. */
   readonly executions: Map<string, HeldClaim>;
   /** How a call is told that its function ran past its timeout. */
@@ -101,6 +103,7 @@ export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
       timeouts.delete(claim);
     },
   });
+  const inFlight = createInFlight(clock);
   const resultBytesMax = parseResultBytesMax(options.resultBytesMax);
   return {
     store,
@@ -113,6 +116,7 @@ export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
     events,
     logger,
     heartbeat,
+    inFlight,
     executions,
     timeouts,
   };

@@ -4,12 +4,12 @@ import type { Context } from "./context.js";
 import { type Duration, parseDurationMs } from "./durations.js";
 import { createEngine, type Engine, type HapaxOptions } from "./engine.js";
 import type { EventName, Listener } from "./events.js";
-import { argumentsIdentity, type Call, type Identity, parseCall } from "./operation.js";
+import { argumentsIdentity, type Call, type Identity, requireFunction } from "./operation.js";
 import { createRecords, type Records } from "./records.js";
 import { admit, type Outcome, RunWork } from "./run.js";
 import { BEHAVIOUR_NAMES, type Behaviour, refuseUnknown } from "./settings.js";
 import type { PurgeResult } from "./store.js";
-import { type TransactionFunction, transactionWork } from "./transaction.js";
+import { type TransactionFunction, TransactionWork } from "./transaction.js";
 import { createUpkeep, type Upkeep } from "./upkeep.js";
 
 /** Says how a wrapped function's call is identified, from its arguments. */
@@ -77,46 +77,11 @@ const PURGE_RECORDS = 1_000;
 export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
   const engine = createEngine(options);
   const { store } = options;
-  const { settings, codec } = engine;
+  const { codec } = engine;
   const upkeep = startUpkeep(engine, options.upkeep);
   const records = createRecords(engine);
-  let active = 0;
-  let closed = false;
-  let onIdle = () => {};
 
-  /** Every call in flight is counted, so that close() can wait for it. */
-  function enter(): void {
-    if (closed) throw new HapaxError("closed", "hapax was closed in this process and takes no more calls.");
-    active += 1;
-  }
-
-  function leave(): void {
-    active -= 1;
-    if (active === 0) onIdle();
-  }
-
-  async function run<T>(call: Call, fn: (ctx: Context) => Promise<T> | T): Promise<Outcome<T>> {
-    enter();
-    try {
-      const operation = parseCall(call, settings, codec);
-      requireFunction(fn);
-      return await admit(engine, operation, new RunWork(engine, fn));
-    } finally {
-      leave();
-    }
-  }
-
-  async function transaction<T>(call: Call, fn: TransactionFunction<Tx, T>): Promise<Outcome<T>> {
-    enter();
-    try {
-      // A crash leaves no effect, so there is nothing to hold; and no effect may happen outside the transaction.
-      const operation = parseCall({ ...call, onAbandoned: "rerun", onStoreDown: "closed" }, settings, codec);
-      requireFunction(fn);
-      return await admit(engine, operation, transactionWork(engine, store, fn));
-    } finally {
-      leave();
-    }
-  }
+  const run: Hapax["run"] = (call, fn) => admit(engine, call, new RunWork(engine, fn));
 
   return {
     ...records,
@@ -140,7 +105,14 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
       };
     },
 
-    transaction,
+    async transaction(call, fn) {
+      if (store.transaction === undefined) {
+        throw new HapaxError("unsupported", "This store has no transactions: use run(), or a store on your database.");
+      }
+      // A crash leaves no effect, so there is nothing to hold; and no effect may happen outside the transaction.
+      const safely: Call = { ...call, onAbandoned: "rerun", onStoreDown: "closed" };
+      return admit(engine, safely, new TransactionWork(engine, store, fn));
+    },
 
     async markDone(identity, value) {
       encodeWithin(codec, value, engine.resultBytesMax, "The result", "Give less.");
@@ -155,31 +127,14 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
   };
 
   async function close(timeoutMs: number): Promise<void> {
-    closed = true;
     upkeep?.stop();
-    if (active > 0) await idleWithin(timeoutMs);
+    await engine.inFlight.close(timeoutMs);
     for (const claim of engine.executions.values()) {
       claim.lose(
         new HapaxError("closed", `hapax was closed while ${shownKey(claim.operation.key)} ran. Its lease will end.`),
       );
     }
     engine.heartbeat.stop();
-  }
-
-  function idleWithin(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = engine.clock.after(timeoutMs, resolve);
-      onIdle = () => {
-        cancel();
-        resolve();
-      };
-    });
-  }
-}
-
-function requireFunction(fn: unknown): void {
-  if (typeof fn !== "function") {
-    throw new HapaxError("invalid-option", `The last argument must be the function to run once; got ${typeof fn}.`);
   }
 }
 

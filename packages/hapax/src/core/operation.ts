@@ -182,3 +182,9 @@ export function sameTerms(left: Operation, right: Operation): boolean {
       a.maxAttempts === b.maxAttempts)
   );
 }
+
+export function requireFunction(fn: unknown): void {
+  if (typeof fn !== "function") {
+    throw new HapaxError("invalid-option", `The last argument must be the function to run once; got ${typeof fn}.`);
+  }
+}

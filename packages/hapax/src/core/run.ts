@@ -4,7 +4,7 @@ import { type Context, RunContext, unprotectedContext } from "./context.js";
 import type { Engine } from "./engine.js";
 import { aboutClaim } from "./heartbeat.js";
 import { type Ending, HeldClaim } from "./held-claim.js";
-import { type Operation, shownOperation } from "./operation.js";
+import { type Call, type Operation, parseCall, requireFunction, shownOperation } from "./operation.js";
 import { reconcile } from "./reconcile.js";
 import type { Token } from "./record.js";
 import { finalFailure, inProgress, mismatch, outcomeUnknown, resultOmitted } from "./refusals.js";
@@ -27,6 +27,8 @@ export interface Outcome<T> {
 
 /** What a call wants done once it is admitted. */
 export interface Work<T> {
+  /** The user's function. */
+  readonly fn: unknown;
   /** Under a claim that was just granted. */
   lead(claim: HeldClaim): Promise<Outcome<T>>;
   /** Without a claim: the store is down, and the call chose to run all the same. */
@@ -36,13 +38,20 @@ export interface Work<T> {
 /**
  * The way of every call: ask the store, or join the execution of this process; then lead, replay, wait or be refused.
  */
-export async function admit<T>(engine: Engine, operation: Operation, work: Work<T>): Promise<Outcome<T>> {
-  // Most calls are the only ones of their key: one question, one answer.
-  if (engine.executions.has(operation.id)) return visit(engine, operation, work, undefined);
-  const answer = await ask(engine, operation, 1);
-  if (answer.kind === "granted") return work.lead(takeUp(engine, operation, answer));
-  if (answer.kind === "done") return replay(engine, operation, answer);
-  return visit(engine, operation, work, answer);
+export async function admit<T>(engine: Engine, call: Call, work: Work<T>): Promise<Outcome<T>> {
+  engine.inFlight.enter();
+  try {
+    const operation = parseCall(call, engine.settings, engine.codec);
+    requireFunction(work.fn);
+    if (engine.executions.has(operation.id)) return await visit(engine, operation, work, undefined);
+    // Most calls are the only ones of their key: one question, one answer.
+    const answer = await ask(engine, operation, 1);
+    if (answer.kind === "granted") return await work.lead(takeUp(engine, operation, answer));
+    if (answer.kind === "done") return replay(engine, operation, answer);
+    return await visit(engine, operation, work, answer);
+  } finally {
+    engine.inFlight.leave();
+  }
 }
 
 type Answer = ClaimAnswer | { readonly kind: "down" };
@@ -132,26 +141,26 @@ function takeUp(engine: Engine, operation: Operation, grant: ClaimAnswer & { kin
 
 /** An ordinary run: the function, then its settlement. */
 export class RunWork<T> implements Work<T> {
+  readonly fn: (ctx: Context) => Promise<T> | T;
   readonly #engine: Engine;
-  readonly #fn: (ctx: Context) => Promise<T> | T;
 
   constructor(engine: Engine, fn: (ctx: Context) => Promise<T> | T) {
+    this.fn = fn;
     this.#engine = engine;
-    this.#fn = fn;
   }
 
   lead(claim: HeldClaim): Promise<Outcome<T>> {
-    if (claim.operation.settings.timeoutMs === undefined) return execute(this.#engine, claim, this.#fn);
+    if (claim.operation.settings.timeoutMs === undefined) return execute(this.#engine, claim, this.fn);
     // Past its timeout the call ends here; what the function still does is settled behind it.
     return new Promise((resolve, reject) => {
       this.#engine.timeouts.set(claim, reject);
-      execute(this.#engine, claim, this.#fn).then(resolve, reject);
+      execute(this.#engine, claim, this.fn).then(resolve, reject);
     });
   }
 
   async unprotected(operation: Operation): Promise<Outcome<T>> {
     const ctx = unprotectedContext(operation);
-    const value = await this.#fn(ctx);
+    const value = await this.fn(ctx);
     return { value, replayed: false, attempt: 1, key: operation.key, token: ctx.token, stored: false };
   }
 }

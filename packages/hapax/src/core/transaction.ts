@@ -20,16 +20,24 @@ class RolledBack extends Error {}
  *     claim ── committed ──► BEGIN ── user's writes ── settle by token ── COMMIT
  *                             └── a crash anywhere here leaves no effect, and a claim that its lease ends
  */
-export function transactionWork<Tx, T>(engine: Engine, store: Store<Tx>, fn: TransactionFunction<Tx, T>): Work<T> {
-  if (store.transaction === undefined) {
-    throw new HapaxError("unsupported", "This store has no transactions: use run(), or a PostgreSQL or SQLite store.");
+export class TransactionWork<Tx, T> implements Work<T> {
+  readonly fn: TransactionFunction<Tx, T>;
+  readonly #engine: Engine;
+  readonly #store: Store<Tx>;
+
+  constructor(engine: Engine, store: Store<Tx>, fn: TransactionFunction<Tx, T>) {
+    this.fn = fn;
+    this.#engine = engine;
+    this.#store = store;
   }
-  return {
-    lead: (claim) => lead(engine, claim, store, fn),
-    unprotected() {
-      throw new HapaxError("unsupported", "A transaction never runs unprotected.");
-    },
-  };
+
+  lead(claim: HeldClaim): Promise<Outcome<T>> {
+    return lead(this.#engine, claim, this.#store, this.fn);
+  }
+
+  unprotected(): never {
+    throw new HapaxError("unsupported", "A transaction never runs unprotected.");
+  }
 }
 
 async function lead<Tx, T>(

@@ -3,19 +3,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterAll, describe, it } from "vitest";
-import { sqliteStore } from "../../src/stores/sqlite/index.js";
+import { type SqliteHandle, sqliteStore } from "../../src/stores/sqlite/index.js";
 import { manualClock, storeConformance } from "../../src/testing/index.js";
+import { nodeSqliteShape } from "./node-sqlite-shape.js";
 
 const folder = mkdtempSync(join(tmpdir(), "hapax-sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe("the SQLite store is a store, with better-sqlite3", () => {
-  const clock = manualClock();
-  const db = new Database(join(folder, "kit.db"));
-  const store = sqliteStore(db, { clock });
-  const cases = storeConformance(async () => {
-    await store.migrate();
-    return { store, passTime: clock.advance };
+/** One file for all cases, as one database serves all of an application. */
+function runKit(driver: string, shape: (db: Database.Database) => SqliteHandle): void {
+  describe(`the SQLite store is a store, with ${driver}`, () => {
+    const clock = manualClock();
+    const db = new Database(join(folder, `${driver}.db`));
+    const store = sqliteStore(shape(db), { clock });
+    const cases = storeConformance(async () => {
+      await store.migrate();
+      return { store, passTime: clock.advance };
+    });
+    afterAll(() => db.close());
+    for (const { group, rule, name, run } of cases) it(`${group}: ${name} (${rule})`, run);
   });
-  for (const { group, rule, name, run } of cases) it(`${group}: ${name} (${rule})`, run);
-});
+}
+
+runKit("better-sqlite3", (db) => db);
+runKit("a driver like node:sqlite", nodeSqliteShape);

@@ -106,14 +106,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     throw requests.length > 1 ? new RangeError(message) : new HapaxError("store-unavailable", message);
   }
 
-  function evictExpired(nowMs: number): number {
-    const before = entries.size;
+  function evictExpired(nowMs: number): void {
     nextExpiryMs = Number.POSITIVE_INFINITY;
     for (const [id, { record }] of entries) {
       if (isAbsent(record, nowMs)) entries.delete(id);
       else if (record.expiresAtMs !== undefined) nextExpiryMs = Math.min(nextExpiryMs, record.expiresAtMs);
     }
-    return before - entries.size;
   }
 
   function wake(id: string): void {
@@ -162,7 +160,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     },
     async list({ scope, status, limit, cursor }) {
       const nowMs = clock.wallMs();
-      const after = cursor === undefined ? 0 : Number(cursor);
+      const after = cursor === undefined ? 0 : parseCursor(cursor);
       const records: StoredRecord[] = [];
       let last = after;
       for (const [id, { sequence, record: stored }] of entries) {
@@ -204,16 +202,22 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       }
       return result;
     },
-    async purge() {
+    async purge(limit) {
       const nowMs = clock.wallMs();
+      let purged = 0;
       let uncertain = 0;
       for (const [id, { record }] of entries) {
-        if (decideAbandoned(record, nowMs) === undefined || look(id, nowMs) === undefined) continue;
-        uncertain += 1;
-        wake(id);
+        if (purged === limit || uncertain === limit) return { purged, uncertain, more: true };
+        if (isAbsent(record, nowMs)) {
+          entries.delete(id);
+          purged += 1;
+        } else if (decideAbandoned(record, nowMs) !== undefined) {
+          look(id, nowMs);
+          uncertain += 1;
+          wake(id);
+        }
       }
-      // The whole store is in memory: one pass needs no pieces.
-      return { purged: evictExpired(nowMs), uncertain, more: false };
+      return { purged, uncertain, more: false };
     },
     watch(recordId, waiter) {
       const id = idOf(recordId);
@@ -225,6 +229,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       };
     },
   };
+}
+
+function parseCursor(cursor: string): number {
+  if (/^[1-9]\d{0,15}$/.test(cursor)) return Number(cursor);
+  throw new HapaxError("invalid-option", "cursor must be the one that the page before gave.");
 }
 
 /** NUL is refused in scope and key, so this cannot collide. */

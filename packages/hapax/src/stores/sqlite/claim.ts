@@ -1,16 +1,17 @@
 import type { StoredRecord, Token } from "../../core/record.js";
 import type { ClaimRequest, ClaimResult } from "../../core/store.js";
 import { answerDone, type ClaimDecision, decideClaim, withSteps } from "../../core/transitions.js";
-import { type StoredRow, toDoneRecord, toInsertValues, toStoredRow, toValues } from "./rows.js";
+import { changedOne } from "./handle.js";
+import { type StoredRow, toDoneRecord, toInsertValues, toStoredRow } from "./rows.js";
 import type { Statements } from "./statements.js";
+import { dropSteps, rewrite } from "./write.js";
 
 const NO_STEPS: ReadonlyMap<string, Uint8Array> = new Map();
 
 /** A row that this batch has read, with what it owes the table. */
 interface Touched {
-  readonly id: number;
   readonly steps: number;
-  /** As it lies in the table: the condition of the write. */
+  /** As it lies in the table: the address and the condition of the write. */
   readonly storedToken: Token;
   record: StoredRecord;
   /** More than `seen` has changed. */
@@ -28,7 +29,7 @@ export class ClaimBatch {
   readonly #expectDone: boolean;
   readonly #touched = new Map<string, Touched>();
   /** Rows of which nothing but `seen` changes, and by how much. */
-  readonly #arrivals = new Map<number, number>();
+  readonly #arrivals = new Map<Token, number>();
   #lastToken: number;
   #drawn = 0;
   #known = 0;
@@ -56,13 +57,13 @@ export class ClaimBatch {
     if (row === undefined) return undefined;
     this.#known += 1;
     const answer = answerDone(toDoneRecord(row), request);
-    if (answer.kind === "done") this.#count(row[0] as number, request.arrivals);
+    if (answer.kind === "done") this.#count(answer.token, request.arrivals);
     return answer;
   }
 
   #create(request: ClaimRequest): ClaimResult {
     const decision = decideClaim(undefined, request, this.#nowMs, this.#nextToken);
-    if (decision.write !== undefined && this.#statements.insert.run(...toInsertValues(decision.write)).changes === 1) {
+    if (decision.write !== undefined && changedOne(this.#statements.insert.run(...toInsertValues(decision.write)))) {
       return withSteps(decision.result, NO_STEPS);
     }
     const row = this.#statements.find.get(request.scope, request.key);
@@ -70,12 +71,12 @@ export class ClaimBatch {
     return this.#decide(this.#touch(toStoredRow(row)), request);
   }
 
-  #count(id: number, arrivals: number): void {
-    if (arrivals > 0) this.#arrivals.set(id, (this.#arrivals.get(id) ?? 0) + arrivals);
+  #count(token: Token, arrivals: number): void {
+    if (arrivals > 0) this.#arrivals.set(token, (this.#arrivals.get(token) ?? 0) + arrivals);
   }
 
-  #touch({ id, steps, record }: StoredRow): Touched {
-    const touched: Touched = { id, steps, storedToken: record.token, record, rewritten: false };
+  #touch({ steps, record }: StoredRow): Touched {
+    const touched: Touched = { steps, storedToken: record.token, record, rewritten: false };
     this.#touched.set(idOf(record), touched);
     return touched;
   }
@@ -86,8 +87,8 @@ export class ClaimBatch {
     const decision = decideClaim(before, request, this.#nowMs, this.#nextToken);
     if (decision.write !== undefined) {
       touched.record = decision.write;
-      if (decision.write.token === before.token && decision.write.status === before.status) {
-        this.#count(touched.id, request.arrivals);
+      if (isOnlySeen(before, decision.write)) {
+        this.#count(touched.storedToken, request.arrivals);
       } else {
         touched.rewritten = true;
       }
@@ -98,11 +99,10 @@ export class ClaimBatch {
   #answer(touched: Touched, { result, fresh }: ClaimDecision): ClaimResult {
     if (result.kind !== "granted" || touched.steps === 0) return withSteps(result, NO_STEPS);
     if (fresh) {
-      this.#statements.dropSteps.run(JSON.stringify([touched.id]));
-      this.#statements.resetSteps.run(touched.id);
+      dropSteps(this.#statements, [touched.storedToken]);
       return withSteps(result, NO_STEPS);
     }
-    const rows = this.#statements.stepsOf.all(touched.id);
+    const rows = this.#statements.stepsOf.all(Number(touched.storedToken));
     return withSteps(result, new Map(rows.map(([name, bytes]) => [name as string, bytes as Uint8Array])));
   }
 
@@ -113,11 +113,11 @@ export class ClaimBatch {
 
   /** Writes what the batch owes, before it commits. */
   flush(): void {
-    for (const { id, record, storedToken, rewritten } of this.#touched.values()) {
+    for (const { record, storedToken, rewritten } of this.#touched.values()) {
       if (!rewritten) continue;
-      this.#statements.update.run(...toValues(record), id, Number(storedToken));
+      rewrite(this.#statements, storedToken, record);
       // The row as a whole has them already.
-      this.#arrivals.delete(id);
+      this.#arrivals.delete(storedToken);
     }
     this.#flushArrivals();
     if (this.#drawn > 0) this.#statements.keepToken.run(this.#lastToken + this.#drawn);
@@ -125,12 +125,17 @@ export class ClaimBatch {
 
   #flushArrivals(): void {
     const once: number[] = [];
-    for (const [id, arrivals] of this.#arrivals) {
-      if (arrivals === 1) once.push(id);
-      else this.#statements.see.run(arrivals, this.#nowMs, id);
+    for (const [token, arrivals] of this.#arrivals) {
+      if (arrivals === 1) once.push(Number(token));
+      else this.#statements.see.run(arrivals, this.#nowMs, Number(token));
     }
     if (once.length > 0) this.#statements.seeOnce.run(this.#nowMs, JSON.stringify(once));
   }
+}
+
+/** A grant has a new token, an abandoned claim a new status, and a failure whose attempts are used up is final. */
+function isOnlySeen(before: StoredRecord, after: StoredRecord): boolean {
+  return after.token === before.token && after.status === before.status && after.final === before.final;
 }
 
 function idOf({ scope, key }: { readonly scope: string; readonly key: string }): string {

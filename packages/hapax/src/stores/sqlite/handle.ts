@@ -16,6 +16,10 @@ export interface SqliteStatement {
   raw?(): unknown;
   /** `node:sqlite`: rows as arrays. */
   setReturnArrays?(enabled: boolean): void;
+  /** `better-sqlite3`: integers as bigints. */
+  safeIntegers?(enabled: boolean): unknown;
+  /** `node:sqlite`: integers as bigints. */
+  setReadBigInts?(enabled: boolean): void;
 }
 
 export type SqliteValue = string | number | Uint8Array | null;
@@ -34,6 +38,9 @@ export function prepareQuery(db: SqliteHandle, sql: string): Query {
   const arrays = statement.raw !== undefined || statement.setReturnArrays !== undefined;
   if (statement.raw !== undefined) statement.raw();
   else statement.setReturnArrays?.(true);
+  // The user's handle may read bigints by default; ours all fit a number.
+  statement.safeIntegers?.(false);
+  statement.setReadBigInts?.(false);
   const toRow = (row: unknown): Row => (arrays ? (row as Row) : Object.values(row as object));
   return {
     get(...parameters) {
@@ -43,6 +50,11 @@ export function prepareQuery(db: SqliteHandle, sql: string): Query {
     all: (...parameters) =>
       arrays ? (statement.all(...parameters) as Row[]) : statement.all(...parameters).map(toRow),
   };
+}
+
+/** Was it the one row that was meant? The count is a bigint on a handle that reads bigints. */
+export function changedOne({ changes }: { readonly changes: number | bigint }): boolean {
+  return Number(changes) === 1;
 }
 
 /** Writes one at a time, without ever blocking the event loop on a file that another process has locked. */
@@ -123,7 +135,7 @@ function isBusy(error: unknown): boolean {
   if (typeof code === "string" && (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED"))) return true;
   // node:sqlite gives the number: its low byte is SQLITE_BUSY (5) or SQLITE_LOCKED (6).
   if (typeof errcode === "number" && ((errcode & 0xff) === 5 || (errcode & 0xff) === 6)) return true;
-  return error.message.includes("within a transaction");
+  return /(within|inside) a transaction/.test(error.message);
 }
 
 function locked(busyTimeoutMs: number): HapaxError {
@@ -148,7 +160,8 @@ export function unavailable(error: unknown): unknown {
       },
     );
   }
-  const down = /SQLITE_(FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB)|not open|disk|readonly|malformed|not a database/;
+  const down =
+    /SQLITE_(FULL|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB)|not open|unable to open|disk|readonly|malformed|not a database/;
   if (!down.test(text)) return error;
   return new HapaxError("store-unavailable", `SQLite cannot use the database file: ${error.message}.`, {
     cause: error,

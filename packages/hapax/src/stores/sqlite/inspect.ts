@@ -10,8 +10,9 @@ import type {
 } from "../../core/store.js";
 import { decideAbandoned, decideResolve, forgotten, isAbsent, isLive } from "../../core/transitions.js";
 import { HapaxError } from "../../errors.js";
-import { type StoredRow, toStoredRow, toValues } from "./rows.js";
+import { toStoredRow } from "./rows.js";
 import type { Statements } from "./statements.js";
+import { dropSteps, rewrite } from "./write.js";
 
 /** A piece of upkeep is small, so that it never holds the file, or the event loop, for long. */
 const PIECE_RECORDS = 500;
@@ -51,9 +52,9 @@ function parseCursor(cursor: string | undefined): readonly [scope: string, key: 
 export function resolveOne(statements: Statements, resolution: Resolution, nowMs: number): ResolveResult {
   const row = statements.find.get(resolution.scope, resolution.key);
   if (row === undefined) return { kind: "absent" };
-  const found = toStoredRow(row);
-  const { result, write: next } = decideResolve(found.record, resolution, nowMs);
-  if (next !== undefined) write(statements, found, next);
+  const { record } = toStoredRow(row);
+  const { result, write: next } = decideResolve(record, resolution, nowMs);
+  if (next !== undefined) rewrite(statements, record.token, next);
   return result;
 }
 
@@ -66,10 +67,11 @@ export function forgetPiece(statements: Statements, request: ForgetRequest, nowM
   const found = rows.map(toStoredRow).filter(({ record }) => {
     return !isAbsent(record, nowMs) && (request.force || !isLive(record, nowMs));
   });
-  for (const row of found) write(statements, row, forgotten(row.record));
-  const withSteps = found.filter(({ steps }) => steps > 0);
-  statements.dropSteps.run(JSON.stringify(withSteps.map(({ id }) => id)));
-  for (const { id } of withSteps) statements.resetSteps.run(id);
+  for (const { record } of found) rewrite(statements, record.token, forgotten(record));
+  dropSteps(
+    statements,
+    found.filter(({ steps }) => steps > 0).map(({ record }) => record.token),
+  );
   return found.length;
 }
 
@@ -86,9 +88,9 @@ export function countLive(statements: Statements, { scope, key, force }: ForgetR
 export function purgePiece(statements: Statements, limit: number, nowMs: number): PurgeResult {
   const count = Math.min(limit, PIECE_RECORDS);
   const uncertain = moveAbandoned(statements, nowMs, count);
-  const ids = JSON.stringify(statements.expired.all(nowMs, count).map(([id]) => id));
-  statements.dropSteps.run(ids);
-  const purged = Number(statements.remove.run(ids).changes);
+  const tokens = JSON.stringify(statements.expired.all(nowMs, count).map(([token]) => token));
+  statements.dropSteps.run(tokens);
+  const purged = Number(statements.remove.run(tokens).changes);
   return { purged, uncertain, more: purged === count || uncertain === count };
 }
 
@@ -97,11 +99,7 @@ export function hasAbandoned(statements: Statements, nowMs: number): boolean {
 }
 
 export function moveAbandoned(statements: Statements, nowMs: number, limit: number = PIECE_RECORDS): number {
-  const rows = statements.abandoned.all(nowMs, limit).map(toStoredRow);
-  for (const row of rows) write(statements, row, decideAbandoned(row.record, nowMs) ?? row.record);
-  return rows.length;
-}
-
-function write(statements: Statements, { id, record }: StoredRow, next: StoredRecord): void {
-  statements.update.run(...toValues(next), id, Number(record.token));
+  const records = statements.abandoned.all(nowMs, limit).map((row) => toStoredRow(row).record);
+  for (const record of records) rewrite(statements, record.token, decideAbandoned(record, nowMs) ?? record);
+  return records.length;
 }

@@ -4,13 +4,13 @@ import { prepareQuery, type SqliteHandle } from "./handle.js";
 /** Numbered, applied in order, never edited once released. `$` stands for the tables' prefix. */
 export const MIGRATIONS: readonly string[] = [
   `
+  -- The token is the row's address: a settlement finds its row by it in one step, or not at all. A takeover moves the row.
   create table $_record (
-    id               integer primary key,
+    token            integer primary key,
     scope            text    not null,
     key              text    not null,
     status           text    not null,
     final            integer not null,
-    token            integer not null,
     claim_id         text    not null,
     owner            text    not null,
     fingerprint      text,
@@ -37,10 +37,10 @@ export const MIGRATIONS: readonly string[] = [
   create index $_record_held on $_record (lease_until_ms) where status = 'running' and on_abandoned = 'hold';
 
   create table $_step (
-    record_id integer not null,
-    name      text    not null,
-    result    blob    not null,
-    primary key (record_id, name)
+    token  integer not null,
+    name   text    not null,
+    result blob    not null,
+    primary key (token, name)
   ) without rowid;
 
   -- The last token that was given out. It only grows; raising it by 2^40 starts a new epoch after a restore.

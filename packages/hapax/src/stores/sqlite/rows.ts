@@ -31,41 +31,39 @@ const COLUMNS = [
 export const COLUMN_LIST: string = COLUMNS.join(", ");
 export const ASSIGNMENTS: string = COLUMNS.map((column) => `${column} = ?`).join(", ");
 
-/** A record and where it lies. */
+/** A record, and how many steps lie beside it. */
 export interface StoredRow {
-  readonly id: number;
   readonly steps: number;
   readonly record: StoredRecord;
 }
 
-/** Reads what `select id, steps, <COLUMN_LIST>` answers. */
+/** Reads what `select steps, <COLUMN_LIST>` answers. */
 export function toStoredRow(row: Row): StoredRow {
   return {
-    id: row[0] as number,
-    steps: row[1] as number,
+    steps: row[0] as number,
     record: {
-      scope: row[2] as string,
-      key: row[3] as string,
-      status: row[4] as Status,
-      final: row[5] === 1,
-      token: String(row[6]) as Token,
-      claimId: row[7] as string,
-      owner: row[8] as string,
-      fingerprint: (row[9] ?? undefined) as string | undefined,
-      onAbandoned: row[10] as AbandonedPolicy,
-      maxAttempts: (row[11] ?? undefined) as number | undefined,
-      leaseUntilMs: row[12] as number,
-      retentionMs: row[13] as number,
-      firstSeenAtMs: row[14] as number,
-      lastSeenAtMs: row[15] as number,
-      finishedAtMs: (row[16] ?? undefined) as number | undefined,
-      expiresAtMs: (row[17] ?? undefined) as number | undefined,
-      runs: row[18] as number,
-      seen: row[19] as number,
-      settledBy: (row[20] ?? undefined) as SettledBy | undefined,
-      result: (row[21] ?? undefined) as Uint8Array | undefined,
-      error: (row[22] ?? undefined) as Uint8Array | undefined,
-      metadata: (row[23] ?? undefined) as Uint8Array | undefined,
+      scope: row[1] as string,
+      key: row[2] as string,
+      status: row[3] as Status,
+      final: row[4] === 1,
+      token: String(row[5]) as Token,
+      claimId: row[6] as string,
+      owner: row[7] as string,
+      fingerprint: (row[8] ?? undefined) as string | undefined,
+      onAbandoned: row[9] as AbandonedPolicy,
+      maxAttempts: (row[10] ?? undefined) as number | undefined,
+      leaseUntilMs: row[11] as number,
+      retentionMs: row[12] as number,
+      firstSeenAtMs: row[13] as number,
+      lastSeenAtMs: row[14] as number,
+      finishedAtMs: (row[15] ?? undefined) as number | undefined,
+      expiresAtMs: (row[16] ?? undefined) as number | undefined,
+      runs: row[17] as number,
+      seen: row[18] as number,
+      settledBy: (row[19] ?? undefined) as SettledBy | undefined,
+      result: (row[20] ?? undefined) as Uint8Array | undefined,
+      error: (row[21] ?? undefined) as Uint8Array | undefined,
+      metadata: (row[22] ?? undefined) as Uint8Array | undefined,
     },
   };
 }
@@ -118,13 +116,13 @@ export function toInsertValues(record: StoredRecord): SqliteValue[] {
   ];
 }
 
-/** Reads what `findDone` answers, after the id. */
+/** Reads what `findDone` answers. */
 export function toDoneRecord(row: Row): DoneRecord {
   return {
-    token: String(row[1]) as Token,
-    fingerprint: (row[2] ?? undefined) as string | undefined,
-    runs: row[3] as number,
-    result: (row[4] ?? undefined) as Uint8Array | undefined,
-    expiresAtMs: row[5] as number,
+    token: String(row[0]) as Token,
+    fingerprint: (row[1] ?? undefined) as string | undefined,
+    runs: row[2] as number,
+    result: (row[3] ?? undefined) as Uint8Array | undefined,
+    expiresAtMs: row[4] as number,
   };
 }

@@ -1,7 +1,9 @@
 import type { Completion, Lease, Settlement, SettleResult } from "../../core/store.js";
 import { decideSettle, sameBytes } from "../../core/transitions.js";
-import { toStoredRow, toValues } from "./rows.js";
+import { changedOne } from "./handle.js";
+import { toStoredRow } from "./rows.js";
 import type { Statements } from "./statements.js";
+import { dropSteps, rewrite } from "./write.js";
 
 const LOST = { kind: "lost" } as const;
 
@@ -12,17 +14,14 @@ export function settleOne(statements: Statements, settlement: Settlement, nowMs:
   }
   const row = statements.find.get(settlement.scope, settlement.key);
   if (row === undefined) return LOST;
-  const { id, steps, record } = toStoredRow(row);
+  const { steps, record } = toStoredRow(row);
   const { result, write } = decideSettle(record, settlement, nowMs);
   if (result.kind === "settled" && settlement.kind === "step") {
-    return keepStep(statements, id, settlement.name, settlement.result) ? result : LOST;
+    return keepStep(statements, Number(record.token), settlement.name, settlement.result) ? result : LOST;
   }
   if (write !== undefined) {
-    statements.update.run(...toValues(write), id, Number(record.token));
-    if (write.status === "done" && steps > 0) {
-      statements.dropSteps.run(JSON.stringify([id]));
-      statements.resetSteps.run(id);
-    }
+    rewrite(statements, record.token, write);
+    if (write.status === "done" && steps > 0) dropSteps(statements, [record.token]);
   }
   return result;
 }
@@ -31,15 +30,15 @@ export function settleOne(statements: Statements, settlement: Settlement, nowMs:
 function completeOpen(statements: Statements, completion: Completion, nowMs: number): boolean {
   const { scope, key, token, result, metadata, arrivals } = completion;
   if (arrivals > 0 || metadata !== undefined) return false;
-  return statements.complete.run(result ?? null, nowMs, nowMs, scope, key, Number(token)).changes === 1;
+  return changedOne(statements.complete.run(result ?? null, nowMs, nowMs, Number(token), scope, key));
 }
 
 /** A step is written once; the same bytes again are a lost reply. */
-function keepStep(statements: Statements, id: number, name: string, bytes: Uint8Array): boolean {
-  const stored = statements.findStep.get(id, name);
+function keepStep(statements: Statements, token: number, name: string, bytes: Uint8Array): boolean {
+  const stored = statements.findStep.get(token, name);
   if (stored !== undefined) return sameBytes(stored[0] as Uint8Array, bytes);
-  statements.addStep.run(id, name, bytes);
-  statements.countStep.run(id);
+  statements.addStep.run(token, name, bytes);
+  statements.countStep.run(token);
   return true;
 }
 
@@ -47,13 +46,13 @@ function keepStep(statements: Statements, id: number, name: string, bytes: Uint8
 export function settleInTransaction(statements: Statements, completion: Completion, nowMs: number): SettleResult {
   const row = statements.find.get(completion.scope, completion.key);
   if (row === undefined) return LOST;
-  const { id, record } = toStoredRow(row);
+  const { record } = toStoredRow(row);
   const { result, write } = decideSettle(record, completion, nowMs);
   if (write === undefined || record.status !== "running") return LOST;
-  statements.update.run(...toValues(write), id, Number(record.token));
+  rewrite(statements, record.token, write);
   return result;
 }
 
 export function extendOne(statements: Statements, { scope, key, token, leaseMs }: Lease, nowMs: number): boolean {
-  return statements.extend.run(nowMs + leaseMs, scope, key, Number(token), nowMs).changes === 1;
+  return changedOne(statements.extend.run(nowMs + leaseMs, Number(token), scope, key, nowMs));
 }

@@ -115,8 +115,9 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
     read: (id) => reading((nowMs) => readOne(prepared(), id, nowMs)),
 
     async list(query) {
-      const abandoned = await reading((nowMs) => hasAbandoned(prepared(), nowMs));
-      if (abandoned) await inTransaction((nowMs) => moveAbandoned(prepared(), nowMs));
+      while (await reading((nowMs) => hasAbandoned(prepared(), nowMs))) {
+        await inTransaction((nowMs) => moveAbandoned(prepared(), nowMs));
+      }
       return reading((nowMs) => listPage(prepared(), query, nowMs));
     },
 
@@ -138,7 +139,10 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
     transaction: (work) =>
       inTransaction(() => {
         const completion = work(db);
-        if (completion instanceof Promise) throw new HapaxError("invalid-option", "The work must be synchronous.");
+        if (completion instanceof Promise) {
+          completion.catch(() => {});
+          throw new HapaxError("invalid-option", "The work must be synchronous.");
+        }
         const result = settleInTransaction(prepared(), completion, clock.wallMs());
         if (result.kind !== "settled") throw new Rollback(result);
         return result;

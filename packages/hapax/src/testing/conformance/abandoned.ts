@@ -51,11 +51,17 @@ export const abandonedClauses: readonly Clause[] = [
   },
   {
     rule: "rule 6",
-    name: "a failed record is granted under hold as under rerun",
+    name: "a failed record is granted under hold as under rerun, and has the policy of its last claim",
     async check(trial) {
       await reach(trial, "failed", { onAbandoned: "hold" });
-      const { takeover } = await trial.grant({ onAbandoned: "hold" });
-      assert.equal(takeover, false);
+      const again = await trial.grant({ onAbandoned: "rerun", leaseMs: BRIEF_MS });
+      assert.equal(again.takeover, false);
+      await trial.pass(BRIEF_MS);
+      const { token } = await trial.grant({ onAbandoned: "rerun" });
+      expectKind(await trial.fail(token), "settled");
+      await trial.grant(HELD);
+      await trial.pass(BRIEF_MS);
+      expectKind(await trial.claim({ onAbandoned: "rerun" }), "uncertain");
     },
   },
   {

@@ -4,6 +4,7 @@ import type { Token } from "../../core/record.js";
 import type { Clause } from "./clause.js";
 import { bytes, expectDistinct, expectKind, expectSameBytes, kindsOf } from "./expect.js";
 import { reach, STATES } from "./states.js";
+import { NOBODYS_TOKEN } from "./trial.js";
 
 const MANY = Array.from({ length: BATCH_ITEMS_MAX }, (_, index) => `key ${index}`);
 
@@ -59,7 +60,7 @@ export const batchClauses: readonly Clause[] = [
         trial.completion(stale.token, { key: "taken" }),
         trial.completion(done.token, { key: "done" }),
         trial.failure(final.token, { key: "final", permanent: true }),
-        trial.completion("1" as Token, { key: "nobody's" }),
+        trial.completion(NOBODYS_TOKEN, { key: "nobody's" }),
         trial.failure(failed.token, { key: "failed" }),
         trial.releasing(released.token, { key: "released" }),
         trial.stepResult(stepped.token, { key: "stepped" }),
@@ -220,7 +221,7 @@ export const batchClauses: readonly Clause[] = [
       const settlements = claims.map((answer, index) =>
         trial.completion(expectKind(answer, "granted").token, { key: keys[index] ?? "", result: bytes(`of ${index}`) }),
       );
-      const stale = trial.completion("1" as Token, { key: "good 1", result: new Uint8Array(1_000_000) });
+      const stale = trial.completion(NOBODYS_TOKEN, { key: "good 1", result: new Uint8Array(1_000_000) });
       const settled = await trial.store.settle([stale, ...settlements]);
       assert.deepEqual(kindsOf(settled), ["lost", ...keys.map(() => "settled")]);
       for (const [index, key] of keys.entries()) {

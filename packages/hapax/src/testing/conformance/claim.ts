@@ -113,22 +113,20 @@ export const claimClauses: readonly Clause[] = [
         metadata: bytes("second"),
         retentionMs: 1_000_000,
         maxAttempts: 9,
-        onAbandoned: "hold",
       });
       const granted = await trial.grant(request);
       assert.equal(granted.runs, 2);
       assert.equal(granted.takeover, true);
       const record = await trial.record();
-      const { token, claimId, owner, retentionMs, maxAttempts, onAbandoned, runs, seen } = record;
+      const { token, claimId, owner, retentionMs, maxAttempts, runs, seen } = record;
       assert.deepEqual(
-        { token, claimId, owner, retentionMs, maxAttempts, onAbandoned, runs, seen },
+        { token, claimId, owner, retentionMs, maxAttempts, runs, seen },
         {
           token: granted.token,
           claimId: request.claimId,
           owner: "worker 2",
           retentionMs: 1_000_000,
           maxAttempts: 9,
-          onAbandoned: "hold",
           runs: 2,
           seen: 2,
         },

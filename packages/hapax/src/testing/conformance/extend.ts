@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import type { Token } from "../../core/record.js";
 import type { Clause } from "./clause.js";
 import { expectKind, expectNear, expectSameRecord } from "./expect.js";
 import { reach, STATES } from "./states.js";
-import { BRIEF_MS, LONG_MS } from "./trial.js";
+import { BRIEF_MS, LONG_MS, NOBODYS_TOKEN } from "./trial.js";
 
 /** Heartbeats: they keep a live claim, and bring none back. */
 export const extendClauses: readonly Clause[] = [
@@ -123,7 +122,7 @@ export const extendClauses: readonly Clause[] = [
     rule: "rule 1",
     name: "a heartbeat for a key without a record is refused, and makes none",
     async check(trial) {
-      expectKind(await trial.extend("1" as Token), "lost");
+      expectKind(await trial.extend(NOBODYS_TOKEN), "lost");
       assert.equal(await trial.read(), undefined);
     },
   },

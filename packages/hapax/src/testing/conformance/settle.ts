@@ -1,16 +1,12 @@
 import assert from "node:assert/strict";
-import type { Token } from "../../core/record.js";
 import type { Clause } from "./clause.js";
 import { bytes, expectKind, expectNear, expectSameBytes, expectSameRecord } from "./expect.js";
 import { reach } from "./states.js";
-import { LONG_MS } from "./trial.js";
+import { LONG_MS, NOBODYS_TOKEN } from "./trial.js";
 
 /** What ends an execution. `step` ends none, and is accepted by the same token rule. */
 const ENDINGS = ["complete", "fail", "release"] as const;
 const SETTLEMENTS = [...ENDINGS, "step"] as const;
-
-/** A token that no store gives out in a test's lifetime. */
-const NOBODYS_TOKEN = "9007199254740991" as Token;
 
 /** Settlements: accepted by the token alone, whatever the clock says. */
 export const settleClauses: readonly Clause[] = [

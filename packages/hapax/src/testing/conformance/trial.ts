@@ -40,6 +40,9 @@ export const BRIEF_MS: number = 300;
 /** A lease or a retention that does not end while a case runs. */
 export const LONG_MS: number = 600_000;
 
+/** A token that no store gives out in a test's lifetime. */
+export const NOBODYS_TOKEN: Token = "9007199254740991" as Token;
+
 /** A server's clock and ours round differently. */
 const SLACK_MS = 50;
 
