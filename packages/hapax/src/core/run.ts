@@ -1,16 +1,14 @@
-import { HapaxError } from "../errors.js";
+import { ask, isAdmission, untilAdmitted } from "./admission.js";
 import { type EncodedResult, encodeError, encodeResult, isPermanent, omissionOf } from "./codec.js";
 import { type Context, RunContext, unprotectedContext } from "./context.js";
 import type { Engine } from "./engine.js";
 import { aboutClaim } from "./heartbeat.js";
-import { type Ending, HeldClaim } from "./held-claim.js";
+import { HeldClaim } from "./held-claim.js";
 import { type Call, type Operation, parseCall, requireFunction, shownOperation } from "./operation.js";
-import { reconcile } from "./reconcile.js";
 import type { Token } from "./record.js";
-import { finalFailure, inProgress, mismatch, outcomeUnknown, resultOmitted } from "./refusals.js";
+import { outcomeUnknown, resultOmitted } from "./refusals.js";
 import type { Completion } from "./store.js";
 import type { ClaimAnswer, SettleAnswer } from "./store-client.js";
-import { createWaiting, type Waiting } from "./waiting.js";
 
 /** What a call came to. */
 export interface Outcome<T> {
@@ -36,95 +34,30 @@ export interface Work<T> {
 }
 
 /**
- * The way of every call: ask the store, or join the execution of this process; then lead, replay, wait or be refused.
+ * The way of every call: ask the store; then lead the work, or replay its result. Whoever meets others of its key on the
+ * way waits for its turn in `admission.ts`.
  */
 export async function admit<T>(engine: Engine, call: Call, work: Work<T>): Promise<Outcome<T>> {
   engine.inFlight.enter();
   try {
     const operation = parseCall(call, engine.settings, engine.codec);
     requireFunction(work.fn);
-    if (engine.executions.has(operation.id)) return await visit(engine, operation, work, undefined);
-    // Most calls are the only ones of their key: one question, one answer.
-    const answer = await ask(engine, operation, 1);
-    if (answer.kind === "granted") return await work.lead(takeUp(engine, operation, answer));
-    if (answer.kind === "done") return replay(engine, operation, answer);
-    return await visit(engine, operation, work, answer);
+    const alone = !engine.executions.has(operation.id);
+    const first = alone ? await ask(engine, operation, 1) : undefined;
+    const admission = isAdmission(first) ? first : await untilAdmitted(engine, operation, first);
+    switch (admission.kind) {
+      case "granted":
+        return await work.lead(takeUp(engine, operation, admission));
+      case "done":
+        return replay(engine, operation, admission);
+      case "joined":
+        return replayed(engine, operation, admission.claim, admission.value as T, true);
+      case "down":
+        return await work.unprotected(operation);
+    }
   } finally {
     engine.inFlight.leave();
   }
-}
-
-type Answer = ClaimAnswer | { readonly kind: "down" };
-
-/** Once told that another runs it (`arrivals` 0), not even `onStoreDown: "open"` runs it too. */
-async function askOrRunOpen(engine: Engine, operation: Operation, arrivals: 0 | 1): Promise<Answer> {
-  try {
-    return await engine.client.claim(operation, arrivals);
-  } catch (error) {
-    if (arrivals === 0 || !isStoreDown(error)) throw error;
-    warnUnprotected(engine, operation, error);
-    return { kind: "down" };
-  }
-}
-
-function ask(engine: Engine, operation: Operation, arrivals: 0 | 1): Promise<Answer> {
-  if (operation.settings.onStoreDown === "open") return askOrRunOpen(engine, operation, arrivals);
-  return engine.client.claim(operation, arrivals);
-}
-
-/** A call that met others of its key goes round until it leads, is served or is refused. */
-async function visit<T>(
-  engine: Engine,
-  operation: Operation,
-  work: Work<T>,
-  first: Answer | undefined,
-): Promise<Outcome<T>> {
-  const waiting = createWaiting(engine, operation);
-  let answer = first;
-  try {
-    for (;;) {
-      /** The store, or an execution that it answers for, has counted this arrival. */
-      const counted = first !== undefined;
-      const local = engine.executions.get(operation.id);
-      if (answer === undefined && local !== undefined && sharesWork(engine, local, operation, counted)) {
-        const { settling } = local;
-        const ending = await waiting.ending(local, counted || settling);
-        if (settling || ending.kind === "anew") continue;
-        if (ending.kind === "error") throw ending.error;
-        return replayed(engine, operation, local, joinedValue(engine, ending) as T, true);
-      }
-      answer ??= await ask(engine, operation, counted ? 0 : 1);
-      first ??= answer;
-      if (answer.kind === "granted") return await work.lead(takeUp(engine, operation, answer));
-      if (answer.kind === "down") return await work.unprotected(operation);
-      if (answer.kind === "done") return replay(engine, operation, answer);
-      if (answer.kind === "failed") throw finalFailure(operation, answer);
-      if (answer.kind === "mismatch") throw refuseMismatch(engine, operation);
-      if (answer.kind === "uncertain") await reconcile(engine, operation, answer);
-      else if (answer.kind === "stale") waiting.again();
-      else await waitOrRefuse(engine, operation, waiting, answer.retryAfterMs);
-      answer = undefined;
-    }
-  } finally {
-    waiting.stop();
-  }
-}
-
-/** Joining needs the same fingerprint: where one side has none, only the store knows the record's. */
-function sharesWork(engine: Engine, local: HeldClaim, operation: Operation, counted: boolean): boolean {
-  const theirs = local.operation.fingerprint;
-  if (theirs !== operation.fingerprint) {
-    if (local.joinable && theirs !== undefined && operation.fingerprint !== undefined)
-      throw refuseMismatch(engine, operation);
-    return false;
-  }
-  // While it settles a duplicate waits, and then asks the store, which counts it.
-  if (!local.joinable) return local.settling && local.trusted && operation.settings.onBusy === "wait";
-  const { scope, key, settings } = operation;
-  engine.events.emit("busy", () => ({ scope, key, waits: settings.onBusy === "wait" }));
-  if (settings.onBusy === "wait") return true;
-  if (!counted) local.turnAway();
-  throw inProgress(operation, local.trustedUntilMs - engine.now());
 }
 
 function takeUp(engine: Engine, operation: Operation, grant: ClaimAnswer & { kind: "granted" }): HeldClaim {
@@ -270,11 +203,6 @@ export function endExecution(engine: Engine, claim: HeldClaim): void {
   if (engine.executions.get(claim.operation.id) === claim) engine.executions.delete(claim.operation.id);
 }
 
-/** A replay is what the store holds, so a joiner gets a copy of its own; with `storeResult: false` there is but one. */
-function joinedValue({ codec }: Engine, { value, bytes }: Ending & { kind: "value" }): unknown {
-  return bytes === undefined ? value : codec.decode(bytes);
-}
-
 function replay<T>(engine: Engine, operation: Operation, done: ClaimAnswer & { kind: "done" }): Outcome<T> {
   const { result } = done;
   const omission = result === undefined ? undefined : omissionOf(result);
@@ -292,37 +220,6 @@ function replayed<T>(
 ): Outcome<T> {
   engine.events.emit("replayed", () => ({ scope, key, token, attempt, joined }));
   return { value, replayed: true, attempt, key, token, stored: true };
-}
-
-async function waitOrRefuse(
-  engine: Engine,
-  operation: Operation,
-  waiting: Waiting,
-  retryAfterMs: number,
-): Promise<void> {
-  const { scope, key, settings } = operation;
-  engine.events.emit("busy", () => ({ scope, key, waits: settings.onBusy === "wait" }));
-  if (settings.onBusy === "reject") throw inProgress(operation, retryAfterMs);
-  await waiting.turn(retryAfterMs);
-}
-
-function refuseMismatch(engine: Engine, operation: Operation): HapaxError {
-  const { scope, key } = operation;
-  engine.events.emit("mismatch", () => ({ scope, key }));
-  return mismatch(operation);
-}
-
-function isStoreDown(error: unknown): boolean {
-  return error instanceof HapaxError && error.code === "store-unavailable";
-}
-
-function warnUnprotected(engine: Engine, operation: Operation, error: unknown): void {
-  const { scope, key } = operation;
-  engine.events.emit("unprotected", () => ({ scope, key, error }));
-  engine.logger.error("unprotected: the store is down and the work runs without a claim; check it for duplicates", {
-    ...shownOperation(operation),
-    error,
-  });
 }
 
 function warnNotStored(engine: Engine, claim: HeldClaim, error: unknown): void {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../src/stores/memory/index.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import { heldWork, refusal, thrownBy, watched } from "./held-work.js";
-import { another, EACH_STORE, onMemory, type SetupOptions } from "./make-hapax.js";
+import { another, EACH_STORE, onMemory, onSqlite, type SetupOptions } from "./make-hapax.js";
 import { refused, withFaults } from "./store-with-faults.js";
 
 const call = { scope: "jobs", key: "j-1" };
@@ -51,7 +51,6 @@ describe("close", () => {
     const refusals = [
       hapax.run(call, work.fn),
       hapax.wrap(work.fn as () => Promise<string>, { scope: "s" })(),
-      hapax.transaction(call, () => "no"),
       hapax.markDone(call, "no"),
     ].map(refusal);
     await clock.settle();
@@ -59,6 +58,12 @@ describe("close", () => {
       expect(error).toMatchObject({ code: "closed", retryable: true, status: 503 });
     }
     expect(work.runs).toBe(0);
+  });
+
+  it("refuses new transactions too", async () => {
+    const { hapax } = await onSqlite();
+    await hapax.close();
+    expect((await refusal(hapax.transaction(call, () => "no"))).code).toBe("closed");
   });
 
   it("refuses new calls while it waits", async () => {
