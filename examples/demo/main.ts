@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { crash } from "./acts/crash.js";
 import { duplicateStorm } from "./acts/duplicate-storm.js";
 import { mismatch } from "./acts/mismatch.js";
-import { stall } from "./acts/stall.js";
+import { stall, startReportWriters } from "./acts/stall.js";
 import { endAllWorkers } from "./processes.js";
 import { allTrue, type DemoReport, toRecordReport } from "./report.js";
 import { createScreen } from "./screen.js";
@@ -43,9 +43,11 @@ async function perform(): Promise<DemoReport> {
 
   const storm = await duplicateStorm(folder);
   show(screen.storm(storm));
+  // They start while the crash waits for its lease.
+  const writers = startReportWriters(folder);
   const crashed = await crash(folder, hapax);
   show(screen.crash(crashed));
-  const stalled = await stall(folder);
+  const stalled = await stall(await writers);
   show(screen.stall(stalled));
   const mismatched = await mismatch(folder, hapax);
   show(screen.mismatch(mismatched));

@@ -49,6 +49,11 @@ export async function startWorker(program: string, ...args: readonly string[]): 
   return worker;
 }
 
+/** Two of a kind: one for the trouble, one to take over. */
+export function startTwo(program: string, ...args: readonly string[]): Promise<[Worker, Worker]> {
+  return Promise.all([startWorker(program, ...args), startWorker(program, ...args)]);
+}
+
 /** SIGKILL also ends a process that is stopped. */
 export function endAllWorkers(): void {
   for (const child of children) child.kill("SIGKILL");

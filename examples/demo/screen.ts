@@ -3,7 +3,6 @@ import type { StormReport } from "./acts/duplicate-storm.js";
 import type { MismatchReport } from "./acts/mismatch.js";
 import type { StallReport } from "./acts/stall.js";
 import { chargedOnce, type DemoReport, fenced, recovered, refusedMismatch } from "./report.js";
-import { LEASE_MS } from "./shop.js";
 
 /** Turns what was measured into lines of at most 100 columns. Colour marks only titles and verdicts. */
 export interface Screen {
@@ -48,7 +47,7 @@ export function createScreen(colour: boolean): Screen {
     crash: (report) =>
       screen(
         "",
-        title(2, "A crash", `an order in two steps, lease ${number(LEASE_MS)} ms`),
+        title(2, "A crash", `an order in two steps, lease ${number(report.leaseMs)} ms`),
         moment(
           report.killedAtMs,
           `worker ${report.killedPid} (token ${report.killedToken}) has reserved the stock, and is killed: SIGKILL`,
@@ -73,7 +72,7 @@ export function createScreen(colour: boolean): Screen {
     stall: (report) =>
       screen(
         "",
-        title(3, "A stall", `a report, lease ${number(LEASE_MS)} ms`),
+        title(3, "A stall", `a report, lease ${number(report.leaseMs)} ms`),
         moment(0, `worker ${report.stalledPid} (token ${report.stalledToken}) stands still in its work: SIGSTOP`),
         moment(
           report.takeover.atMs,

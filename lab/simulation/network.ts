@@ -14,14 +14,16 @@ export interface Peer extends Host {
   readonly inbox: (() => void)[];
 }
 
+export interface Request<Answer> {
+  readonly from: Peer;
+  readonly what: string;
+  readonly apply: () => Promise<Answer>;
+  readonly shown: (answer: Answer) => string;
+}
+
 /** Carries every request and every reply. Fast-check's scheduler picks which of those on their way arrives next. */
 export interface Network {
-  request<Answer>(
-    from: Peer,
-    what: string,
-    apply: () => Promise<Answer>,
-    shown: (answer: Answer) => string,
-  ): Promise<Answer>;
+  request<Answer>(request: Request<Answer>): Promise<Answer>;
   /** A message that nobody answers, from the store. */
   push(to: Peer, what: string, arrive: () => void): void;
   /** What waited for a process that stood still is on its way again. */
@@ -93,12 +95,7 @@ export function createNetwork({ plan, scheduler, time, timeline, HapaxErrorClass
     return oddError ? new Error("connection reset") : new HapaxErrorClass("store-unavailable", "connection reset");
   }
 
-  function request<Answer>(
-    from: Peer,
-    what: string,
-    apply: () => Promise<Answer>,
-    shown: (answer: Answer) => string,
-  ): Promise<Answer> {
+  function request<Answer>({ from, what, apply, shown }: Request<Answer>): Promise<Answer> {
     const fate = nextFate();
     const number = sent;
     const about = `#${number} ${what}`;

@@ -1,9 +1,11 @@
 import type { ClockSpec } from "./process-clock.js";
 
-/** Everything that a run does, drawn by fast-check before it begins. Only the order of the messages comes later. */
+/** Everything that a run does, drawn by fast-check before it begins: the same plan gives the same run. */
 export interface Plan {
-  /** Feeds `Math.random`, with which hapax spreads its retries. */
-  readonly seed: number;
+  /** Of fast-check's scheduler, which picks the message that arrives next. */
+  readonly orderSeed: number;
+  /** Of `Math.random`, with which hapax spreads its retries. */
+  readonly retrySeed: number;
   /** Without faults nothing is lost, late, crashed or stalled, and `seen` must be exact. */
   readonly faults: boolean;
   /** The store tells when a record has settled. */

@@ -113,7 +113,8 @@ const RATES = [1, 0.99, 0.915, 1.01, 1.1];
 function plan(faults: boolean): fc.Arbitrary<Plan> {
   const commands = faults ? [...gentleCommands(true), ...harshCommands] : gentleCommands(false);
   return fc.record({
-    seed: fc.nat(0x7fff_ffff),
+    orderSeed: fc.nat(0x7fff_ffff),
+    retrySeed: fc.nat(0x7fff_ffff),
     faults: fc.constant(faults),
     push: fc.boolean(),
     probes: fc.boolean(),

@@ -34,12 +34,11 @@ export interface ProcessOptions {
   readonly network: Network;
   readonly observer: Observer;
   readonly timeline: Timeline;
-  readonly storeNowMs: () => number;
   readonly store: (peer: Peer) => Store;
 }
 
 export function createSimulatedProcess(options: ProcessOptions): SimulatedProcess {
-  const { name, clock, time, plan, library, network, observer, timeline, storeNowMs } = options;
+  const { name, clock, time, plan, library, network, observer, timeline } = options;
   const inbox: (() => void)[] = [];
   const pending = new Map<ObservedCall, AbortController | undefined>();
   let alive = true;
@@ -85,7 +84,7 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
     pending.set(call, controller);
     say(`call ${call.number} asks for ${key} ${shownSpec(spec)}`);
     const ended = (how: string) => {
-      call.endedMs = storeNowMs();
+      call.endedMs = time.nowMs;
       call.waited = call.endedMs !== call.startedMs;
       say(`call ${call.number} ends: ${how}`);
       leaving?.();

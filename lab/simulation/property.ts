@@ -39,10 +39,10 @@ export async function checkProperty(options: PropertyOptions): Promise<PropertyR
   const { library, runs, seed, path, first = false, shrinkMs = SHRINK_MS, onRun } = options;
   let done = 0;
   let failedAtMs: number | undefined;
-  const property = fc.asyncProperty(fc.scheduler(), plans, async (scheduler, plan) => {
+  const property = fc.asyncProperty(plans, async (plan) => {
     if (failedAtMs !== undefined && Date.now() - failedAtMs > shrinkMs) return;
     try {
-      await simulate(library, plan, scheduler);
+      await simulate(library, plan);
       if (failedAtMs !== undefined) return;
       done += 1;
       onRun?.(done);

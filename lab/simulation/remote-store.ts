@@ -3,7 +3,7 @@ import type { Network, Peer } from "./network.js";
 import type { Observer } from "./observer/observer.js";
 
 export interface RemoteStoreOptions {
-  readonly peer: Peer;
+  readonly from: Peer;
   readonly network: Network;
   readonly store: Store;
   readonly observer: Observer;
@@ -17,7 +17,7 @@ export interface Subscription {
 }
 
 /** The store as a process has it: behind the network. */
-export function remoteStore({ peer, network, store, observer, push, subscriptions }: RemoteStoreOptions): Store {
+export function remoteStore({ from, network, store, observer, push, subscriptions }: RemoteStoreOptions): Store {
   const { server } = observer;
   const kinds = (results: readonly { readonly kind: string }[]) => results.map(shownResult).join(", ");
 
@@ -28,70 +28,68 @@ export function remoteStore({ peer, network, store, observer, push, subscription
       // As they are when they leave: what the sender changes afterwards does not travel.
       const requests = given.map((request) => ({ ...request }));
       const what = `claim ${requests.map(shownClaim).join(", ")}`;
-      const results = await network.request(peer, what, () => server.claim(requests), kinds);
-      requests.forEach((request, index) => {
+      const results = await network.request({ from, what, apply: () => server.claim(requests), shown: kinds });
+      for (const [index, request] of requests.entries()) {
         const result = results[index];
-        if (result?.kind === "granted") observer.grantHeard(peer, request, result.token);
-      });
+        if (result?.kind === "granted") observer.grantHeard(from, request, result.token);
+      }
       return results;
     },
-    extend: (leases) => {
+    extend(leases) {
       const what = `extend ${leases.map(({ key, token }) => `${key} token ${token}`).join(", ")}`;
-      return network.request(peer, what, () => server.extend(leases), kinds);
+      return network.request({ from, what, apply: () => server.extend(leases), shown: kinds });
     },
     settle(settlements) {
       for (const { kind, token } of settlements) if (kind === "release") observer.releaseSent(token);
       const what = `settle ${settlements.map(shownSettlement).join(", ")}`;
-      return network.request(peer, what, () => server.settle(settlements), kinds);
+      return network.request({ from, what, apply: () => server.settle(settlements), shown: kinds });
     },
     read: (id) =>
-      network.request(
-        peer,
+      ask(
         `read ${id.key}`,
-        () => store.read(id),
+        () => server.read(id),
         (record) => record?.status ?? "absent",
       ),
     list: (query) =>
-      network.request(
-        peer,
+      ask(
         "list",
-        () => store.list(query),
+        () => server.list(query),
         ({ records }) => `${records.length} records`,
       ),
-    forget: (request) => {
+    forget(request) {
       const what = `forget ${request.key}${request.force ? " by force" : ""}`;
-      return network.request(
-        peer,
+      return ask(
         what,
         () => server.forget(request),
         ({ forgotten }) => `${forgotten} forgotten`,
       );
     },
-    resolve: (resolution) => {
+    resolve(resolution) {
       const what = `resolve ${resolution.key} token ${resolution.token} to ${resolution.to.status}`;
-      return network.request(
-        peer,
+      return ask(
         what,
         () => server.resolve(resolution),
         ({ kind }) => kind,
       );
     },
     purge: (limit) =>
-      network.request(
-        peer,
+      ask(
         "purge",
         () => server.purge(limit),
         ({ purged }) => `${purged} purged`,
       ),
   };
-  if (!push) return remote;
-  return { ...remote, watch: (id, wake) => watch(id, wake) };
+  return push ? { ...remote, watch } : remote;
+
+  function ask<Answer>(what: string, apply: () => Promise<Answer>, shown: (answer: Answer) => string): Promise<Answer> {
+    return network.request({ from, what, apply, shown });
+  }
 
   function watch(id: RecordId, wake: () => void): () => void {
-    const subscription = { host: peer };
+    const subscription = { host: from };
     subscriptions.add(subscription);
     const unwatch = store.watch?.(id, () => {
-      network.push(peer, `push ${id.key}`, () => {
+      network.push(from, `push ${id.key}`, () => {
         if (subscriptions.has(subscription)) wake();
       });
     });

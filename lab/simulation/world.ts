@@ -1,4 +1,4 @@
-import type { Scheduler } from "fast-check";
+import fc from "fast-check";
 import { finish } from "./finish.js";
 import type { Library } from "./library.js";
 import { createNetwork, type Network } from "./network.js";
@@ -46,12 +46,12 @@ export class Counterexample extends Error {
 const MOMENTS_MAX = 20_000;
 
 /** Runs a plan, and throws a {@link Counterexample} if an invariant breaks. */
-export async function simulate(library: Library, plan: Plan, scheduler: Scheduler): Promise<void> {
-  const world = createWorld(library, plan, scheduler);
+export async function simulate(library: Library, plan: Plan): Promise<void> {
+  const world = createWorld(library, plan);
   const { timeline, verdict } = world;
   const onRejection = (reason: unknown) => verdict.broken("I7", `a rejection that nobody handles: ${String(reason)}`);
   const realRandom = Math.random;
-  Math.random = seededRandom(plan.seed);
+  Math.random = seededRandom(plan.retrySeed);
   process.on("unhandledRejection", onRejection);
   try {
     for (const [index, clock] of plan.processes.entries()) world.processes.push(world.spawn(`p${index + 1}`, clock));
@@ -71,7 +71,7 @@ export async function simulate(library: Library, plan: Plan, scheduler: Schedule
 /** Ends a run whose verdict is known. */
 class BrokenRun extends Error {}
 
-function createWorld(library: Library, plan: Plan, scheduler: Scheduler): World {
+function createWorld(library: Library, plan: Plan): World {
   const time: WorldTime = { nowMs: 0 };
   const timeline = createTimeline(time);
   const verdict = createVerdict();
@@ -80,8 +80,14 @@ function createWorld(library: Library, plan: Plan, scheduler: Scheduler): World 
   const store = library.memoryStore({
     clock: { wallMs: storeNowMs, monotonicMs: () => time.nowMs, after: () => () => {} },
   });
-  const network = createNetwork({ plan, scheduler, time, timeline, HapaxErrorClass: library.HapaxError });
-  const observer = createObserver({ plan, library, store, storeNowMs, verdict });
+  const network = createNetwork({
+    plan,
+    scheduler: createScheduler(plan.orderSeed),
+    time,
+    timeline,
+    HapaxErrorClass: library.HapaxError,
+  });
+  const observer = createObserver({ plan, library, store, time, storeNowMs, verdict });
   const processes: SimulatedProcess[] = [];
   const subscriptions = new Set<Subscription>();
   let moments = 0;
@@ -151,8 +157,7 @@ function createWorld(library: Library, plan: Plan, scheduler: Scheduler): World 
         network,
         observer,
         timeline,
-        storeNowMs,
-        store: (peer) => remoteStore({ peer, network, store, observer, push: plan.push, subscriptions }),
+        store: (from) => remoteStore({ from, network, store, observer, push: plan.push, subscriptions }),
       });
       return spawned;
     },
@@ -167,6 +172,13 @@ function createWorld(library: Library, plan: Plan, scheduler: Scheduler): World 
     },
     passTime,
   };
+}
+
+/** A scheduler that is drawn beside the plan would not be the same again when fast-check replays a smaller counterexample. */
+function createScheduler(seed: number): fc.Scheduler {
+  const [scheduler] = fc.sample(fc.scheduler(), { numRuns: 1, seed });
+  if (scheduler === undefined) throw new Error("fast-check drew no scheduler.");
+  return scheduler;
 }
 
 /** mulberry32: small, and the same on every machine. */

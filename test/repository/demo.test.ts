@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { allTrue, type DemoReport } from "../../examples/demo/report.js";
 import { createScreen } from "../../examples/demo/screen.js";
-import { bin, mustRun } from "./commands.js";
+import { bin, mustRun, requireBuild } from "./commands.js";
 import { ROOT } from "./repository-files.js";
 
 describe("the demo of `npm start`", () => {
   it("shows with real processes what it says, and fits on one screen", async () => {
+    requireBuild();
     const report = JSON.parse(await mustRun(ROOT, bin("tsx"), "examples/demo/main.ts", "--json")) as DemoReport;
     expect(allTrue(report), JSON.stringify(report, null, 2)).toBe(true);
     expect(report.records.map(({ name, runs, seen }) => [name, runs, seen])).toEqual([

@@ -1,9 +1,12 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { publint } from "publint";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { bin, mustRun, requireBuild, run, temporaryFolder } from "./commands.js";
 import { ROOT, readText, repositoryFiles } from "./repository-files.js";
+
+// npm and the type checkers are slow where many tests run at once.
+vi.setConfig({ testTimeout: 60_000 });
 
 /** The package as npm would publish it, and a stranger's project that installs it. */
 let folder: string;
@@ -70,7 +73,7 @@ describe("the tarball", () => {
       ...["LICENSE", "README.md", "package.json"],
       ...sources.flatMap((source) => [".js", ".js.map", ".d.ts"].map((ending) => `dist/${source}${ending}`)),
     ];
-    expect(packed).toEqual(expected.sort());
+    expect(packed, "if files are left of an older build: npm run clean && npm run build").toEqual(expected.sort());
   });
 
   it("has source maps that hold their sources, because src is not in it", () => {

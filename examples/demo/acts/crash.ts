@@ -1,10 +1,12 @@
 import { type Hapax, HapaxError } from "hapax";
 import { timesHappened } from "../outside-world.js";
-import { startWorker } from "../processes.js";
+import { startTwo } from "../processes.js";
+import { LEASE_MS } from "../shop.js";
 
 export const ORDER = "order-17";
 
 export interface CrashReport {
+  readonly leaseMs: number;
   readonly killedPid: number;
   readonly killedToken: string;
   readonly killedAtMs: number;
@@ -18,10 +20,7 @@ export interface CrashReport {
 
 /** A worker is killed between two steps of its work; another takes over when its lease is over. */
 export async function crash(folder: string, hapax: Pick<Hapax, "run">): Promise<CrashReport> {
-  const [first, second] = await Promise.all([
-    startWorker("ship-order", folder, ORDER),
-    startWorker("ship-order", folder, ORDER),
-  ]);
+  const [first, second] = await startTwo("ship-order", folder, ORDER);
 
   first.start();
   const working = await first.hear("working");
@@ -39,6 +38,7 @@ export async function crash(folder: string, hapax: Pick<Hapax, "run">): Promise<
   const { value } = await second.hear("finished");
 
   return {
+    leaseMs: LEASE_MS,
     killedPid: first.pid,
     killedToken: working.token,
     killedAtMs,

@@ -1,8 +1,10 @@
-import { startWorker } from "../processes.js";
+import { startTwo, type Worker } from "../processes.js";
+import { LEASE_MS } from "../shop.js";
 
 export const REPORT = "report-9";
 
 export interface StallReport {
+  readonly leaseMs: number;
   readonly stalledPid: number;
   readonly stalledToken: string;
   readonly takeover: { readonly atMs: number; readonly pid: number; readonly token: string };
@@ -11,13 +13,12 @@ export interface StallReport {
   readonly refused: { readonly atMs: number; readonly code: string; readonly aborted: boolean };
 }
 
-/** A worker stands still past its lease, wakes when another has done its work, and tries to finish all the same. */
-export async function stall(folder: string): Promise<StallReport> {
-  const [first, second] = await Promise.all([
-    startWorker("write-report", folder, REPORT),
-    startWorker("write-report", folder, REPORT),
-  ]);
+export function startReportWriters(folder: string): Promise<[Worker, Worker]> {
+  return startTwo("write-report", folder, REPORT);
+}
 
+/** A worker stands still past its lease, wakes when another has done its work, and tries to finish all the same. */
+export async function stall([first, second]: readonly [Worker, Worker]): Promise<StallReport> {
   first.start();
   const working = await first.hear("working");
   const startMs = performance.now();
@@ -34,6 +35,7 @@ export async function stall(folder: string): Promise<StallReport> {
   const wokenAtMs = at();
   const refused = await first.hear("refused");
   return {
+    leaseMs: LEASE_MS,
     stalledPid: first.pid,
     stalledToken: working.token,
     takeover: { atMs: takeoverAtMs, pid: second.pid, token: takeover.token },

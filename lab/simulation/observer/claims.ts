@@ -94,7 +94,7 @@ function grantedNew(state: RecordState, request: ClaimRequest, result: Grant, no
   const fresh = isAbsent(state, nowMs);
   if (fresh) {
     state.generation += 1;
-    state.generationSinceMs = nowMs;
+    state.generationSinceMs = state.time.nowMs;
     state.steps = new Map();
     state.fingerprint = undefined;
     state.runs = 0;

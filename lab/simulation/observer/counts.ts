@@ -31,14 +31,11 @@ export function checkSeen(state: RecordState, calls: readonly ObservedCall[], fa
     return;
   }
   // The claim of a caller that left may arrive much later.
-  const perhaps = calls.filter(({ endedMs, ended }) => generation === 1 || ended === "left" || (endedMs ?? Infinity) >= generationSinceMs);
-  const least = here.filter((call) => call.ended !== "key-reused" && !gaveUp(call)).length;
+  const perhaps = calls.filter(
+    ({ endedMs, ended }) => generation === 1 || ended === "left" || (endedMs ?? Infinity) >= generationSinceMs,
+  );
+  const least = here.filter((call) => call.ended !== "key-reused" && call.ended !== "left").length;
   // Who waited for work without a fingerprint was counted, and may still turn out a mismatch.
   const most = perhaps.filter(({ ended, waited }) => ended !== "key-reused" || waited).length;
   if (seen < least || seen > most) broken(state, "I8", `seen is ${seen}, and ${least} to ${most} calls came`);
-}
-
-/** Its caller left, or its patience ended. */
-function gaveUp({ ended, waited }: ObservedCall): boolean {
-  return ended === "left" || (waited && ended === "in-progress");
 }

@@ -38,7 +38,13 @@ export function observeForget(state: RecordState, force: boolean, result: Forget
   state.status = "none";
 }
 
+/** Somebody looked at the record: under `hold` an abandoned one is uncertain from then on, whatever the clock does. */
+export function observeLook(state: RecordState, nowMs: number): void {
+  if (isUncertain(state, nowMs)) state.status = "uncertain";
+}
+
 /** Records past their retention are gone for good, also if the store's clock is set back later. */
 export function observePurge(state: RecordState, nowMs: number): void {
+  observeLook(state, nowMs);
   if (isAbsent(state, nowMs)) state.status = "none";
 }

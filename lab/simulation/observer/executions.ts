@@ -19,7 +19,7 @@ export interface ObservedCall {
   /** The record as it stood when the call began. */
   readonly generationAtStart: number;
   readonly absentAtStart: boolean;
-  /** By the store's clock. */
+  /** In true time. */
   readonly startedMs: number;
   endedMs: number | undefined;
   execution: Execution | undefined;
@@ -91,13 +91,13 @@ export function createExecutions(storeNowMs: () => number): Executions {
     return execution;
   }
 
-  /** Nobody knows what became of an earlier run. */
+  /** Nobody knows what became of an earlier run that asked to be held. */
   function checkHold({ state, token, generation }: Execution): void {
     for (const earlier of begun) {
-      if (earlier.state !== state || earlier.generation !== generation || earlier.token === token) continue;
-      const hold = [token, earlier.token].some((each) => state.grants.get(each)?.onAbandoned === "hold");
-      if (hold && isNeverSettled(state, earlier.token)) {
-        broken(state, "I5", `token ${token} runs under hold; what token ${earlier.token} did is not known`);
+      if (earlier.state !== state || earlier.generation !== generation) continue;
+      const held = state.grants.get(earlier.token)?.onAbandoned === "hold";
+      if (held && isNeverSettled(state, earlier.token)) {
+        broken(state, "I5", `token ${token} runs, and what token ${earlier.token} did under hold is not known`);
       }
     }
   }

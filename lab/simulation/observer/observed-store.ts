@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { RecordId, Store, StoredRecord } from "../../../packages/hapax/src/index.js";
 import { observeClaim } from "./claims.js";
 import { checkRecord } from "./counts.js";
-import { observeForget, observePurge, observeResolve } from "./decisions.js";
+import { observeForget, observeLook, observePurge, observeResolve } from "./decisions.js";
 import { broken, isAbsent, type RecordState } from "./record-state.js";
 import { observeExtend, observeSettle } from "./settlements.js";
 
@@ -15,15 +15,22 @@ export interface ObservedStoreOptions {
   readonly reads: boolean;
 }
 
-/** The parts of a store that write. Each call is applied at one moment, and observed at the same. */
-export type ObservedStore = Pick<Store, "claim" | "extend" | "settle" | "resolve" | "forget" | "purge">;
+/** Each call is applied at one moment, and observed at the same. */
+export type ObservedStore = Omit<Store, "capabilities" | "migrate" | "watch" | "transaction">;
 
 /** Wraps the store where it stands, behind the network: it sees what is applied, in the order in which it is applied. */
 export function observedStore(options: ObservedStoreOptions): ObservedStore {
   const { store, nowMs, stateOf, states, reads } = options;
 
+  async function read({ scope, key }: RecordId): Promise<StoredRecord | undefined> {
+    const atMs = nowMs();
+    const record = await store.read({ scope, key });
+    observeLook(stateOf({ scope, key }), atMs);
+    return record;
+  }
+
   async function look(items: readonly RecordId[]): Promise<readonly (StoredRecord | undefined)[]> {
-    return Promise.all(items.map(({ scope, key }) => store.read({ scope, key })));
+    return Promise.all(items.map(read));
   }
 
   /** Applies a batch, observes each answer, and compares the records before and after where the run reads them. */
@@ -62,6 +69,13 @@ export function observedStore(options: ObservedStoreOptions): ObservedStore {
       const write = async () => [await store.resolve(resolution)];
       const [result] = await apply([resolution], write, observeResolve, ["changed", "absent"]);
       return result ?? { kind: "absent" };
+    },
+    read,
+    async list(query) {
+      const atMs = nowMs();
+      const page = await store.list(query);
+      for (const state of states()) observeLook(state, atMs);
+      return page;
     },
     async forget(request) {
       const atMs = nowMs();

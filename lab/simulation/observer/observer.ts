@@ -1,6 +1,7 @@
 import type { RecordId, Store } from "../../../packages/hapax/src/index.js";
 import type { Library } from "../library.js";
 import type { CallSpec, Plan } from "../plan.js";
+import type { WorldTime } from "../process-clock.js";
 import { checkRecord, checkSeen } from "./counts.js";
 import { createExecutions, type Executions, type Host, type ObservedCall } from "./executions.js";
 import { type ObservedStore, observedStore } from "./observed-store.js";
@@ -28,13 +29,14 @@ export interface ObserverOptions {
   readonly plan: Plan;
   readonly library: Library;
   readonly store: Store;
+  readonly time: WorldTime;
   readonly storeNowMs: () => number;
   readonly verdict: Verdict;
 }
 
 export const SCOPE = "simulation";
 
-export function createObserver({ plan, library, store, storeNowMs, verdict }: ObserverOptions): Observer {
+export function createObserver({ plan, library, store, time, storeNowMs, verdict }: ObserverOptions): Observer {
   const states = new Map<string, RecordState>();
   const calls: ObservedCall[] = [];
   const heard: { readonly host: Host; readonly state: RecordState; readonly token: string }[] = [];
@@ -44,7 +46,7 @@ export function createObserver({ plan, library, store, storeNowMs, verdict }: Ob
   function stateOf({ key }: RecordId): RecordState {
     const known = states.get(key);
     if (known !== undefined) return known;
-    const state = createRecordState(key, verdict, tokens);
+    const state = createRecordState(key, verdict, time, tokens);
     states.set(key, state);
     return state;
   }
@@ -61,8 +63,16 @@ export function createObserver({ plan, library, store, storeNowMs, verdict }: Ob
     }
   }
 
+  const server = observedStore({
+    store,
+    nowMs: storeNowMs,
+    stateOf,
+    states: () => states.values(),
+    reads: plan.reads,
+  });
+
   return {
-    server: observedStore({ store, nowMs: storeNowMs, stateOf, states: () => states.values(), reads: plan.reads }),
+    server,
     executions: createExecutions(storeNowMs),
     outcomes: createOutcomes(plan, library.HapaxError),
     calls,
@@ -76,7 +86,7 @@ export function createObserver({ plan, library, store, storeNowMs, verdict }: Ob
         spec,
         generationAtStart: state.generation,
         absentAtStart: isAbsent(state, storeNowMs()),
-        startedMs: storeNowMs(),
+        startedMs: time.nowMs,
         endedMs: undefined,
         waited: false,
         execution: undefined,
@@ -90,7 +100,7 @@ export function createObserver({ plan, library, store, storeNowMs, verdict }: Ob
     async checkEnd() {
       checkGrants();
       for (const state of states.values()) {
-        const record = await store.read({ scope: SCOPE, key: state.key });
+        const record = await server.read({ scope: SCOPE, key: state.key });
         if (record === undefined) continue;
         checkRecord(state, record, storeNowMs());
         checkSeen(

@@ -1,4 +1,5 @@
 import type { Settlement } from "../../../packages/hapax/src/index.js";
+import type { WorldTime } from "../process-clock.js";
 import type { Invariant, Verdict } from "./verdict.js";
 
 /** A claim that the store granted. */
@@ -27,10 +28,11 @@ export type Ending = Exclude<Settlement, { kind: "step" }>;
 export interface RecordState {
   readonly key: string;
   readonly verdict: Verdict;
+  readonly time: WorldTime;
   /** Tokens only grow over the whole store. */
   readonly tokens: { newest: number };
   generation: number;
-  /** By the store's clock. */
+  /** In true time. */
   generationSinceMs: number;
   status: "none" | "running" | "done" | "failed" | "final" | "uncertain";
   /** The newest grant. */
@@ -58,10 +60,16 @@ export interface RecordState {
   readonly forced: Set<string>;
 }
 
-export function createRecordState(key: string, verdict: Verdict, tokens: { newest: number }): RecordState {
+export function createRecordState(
+  key: string,
+  verdict: Verdict,
+  time: WorldTime,
+  tokens: { newest: number },
+): RecordState {
   return {
     key,
     verdict,
+    time,
     tokens,
     generation: 0,
     generationSinceMs: 0,

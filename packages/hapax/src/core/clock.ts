@@ -23,25 +23,59 @@ export const systemClock: Clock = {
   },
 };
 
+/** How far the two clocks may lie apart before the one that is behind is set right: more than they round by. */
+const APART_MS_MAX = 5;
+
 /**
- * The time by which a claim is trusted: it advances by whichever of the two clocks advanced more.
+ * The time by which a claim is trusted: it follows whichever of the two clocks advanced more.
  *
  *     wall       ──────────────┐ set back 1 h        monotonic keeps counting
  *     monotonic  ────── suspended ──────             wall keeps counting
  *
- * So it never runs slower than either, and trust can only end early, never late.
+ * So it never runs slower than either (by more than APART_MS_MAX in all), and trust can end early, but not late.
  */
 export function trustTime(clock: Clock): () => number {
-  let wallMs = clock.wallMs();
-  let monotonicMs = clock.monotonicMs();
-  let elapsedMs = 0;
+  let wallStartMs = clock.wallMs();
+  let monotonicStartMs = clock.monotonicMs();
+  let nowMs = 0;
   return () => {
     const wall = clock.wallMs();
     const monotonic = clock.monotonicMs();
-    elapsedMs += Math.max(wall - wallMs, monotonic - monotonicMs, 0);
-    wallMs = wall;
-    monotonicMs = monotonic;
-    return elapsedMs;
+    const byWallMs = wall - wallStartMs;
+    const byMonotonicMs = monotonic - monotonicStartMs;
+    nowMs = Math.max(nowMs, byWallMs, byMonotonicMs);
+    if (nowMs - byWallMs > APART_MS_MAX) wallStartMs = wall - nowMs;
+    if (nowMs - byMonotonicMs > APART_MS_MAX) monotonicStartMs = monotonic - nowMs;
+    return nowMs;
+  };
+}
+
+/** A clock whose timers can all be fired at once, so that whatever sleeps wakes up and sees that it is closing time. */
+export interface WakeableClock extends Clock {
+  wakeAll(): void;
+}
+
+export function wakeableClock(clock: Clock): WakeableClock {
+  const waiting = new Set<() => void>();
+  return {
+    wallMs: () => clock.wallMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    after(ms, callback, options) {
+      const wake = () => {
+        waiting.delete(wake);
+        cancel();
+        callback();
+      };
+      const cancel = clock.after(ms, wake, options);
+      waiting.add(wake);
+      return () => {
+        waiting.delete(wake);
+        cancel();
+      };
+    },
+    wakeAll() {
+      for (const wake of [...waiting]) wake();
+    },
   };
 }
 

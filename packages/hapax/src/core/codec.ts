@@ -76,6 +76,15 @@ export function encodeError(error: unknown): Uint8Array {
 }
 
 function describeError(error: unknown): StoredError {
+  try {
+    return readError(error);
+  } catch {
+    // A getter of the error's own threw. That it failed must be stored all the same.
+    return { name: "Error", message: "an error whose fields cannot be read" };
+  }
+}
+
+function readError(error: unknown): StoredError {
   if (!(error instanceof Error)) return { name: "Error", message: `a thrown ${typeof error}` };
   const code = "code" in error && typeof error.code === "string" ? { code: error.code.slice(0, 100) } : {};
   return {

@@ -1,4 +1,4 @@
-import { HapaxError } from "../errors.js";
+import { HapaxError, shownKey } from "../errors.js";
 import { DURATION_MS_MAX } from "./limits.js";
 
 /** Milliseconds, or a number with a unit: `"500ms" "30s" "10m" "24h" "7d"`. */
@@ -31,6 +31,8 @@ function toMs(duration: unknown): number | undefined {
   return Number(amount) * (UNIT_MS[unit] ?? Number.NaN);
 }
 
-function describe(duration: unknown): string {
-  return typeof duration === "string" ? JSON.stringify(duration.slice(0, 40)) : String(duration);
+/** A wrong value as an error may show it: enough to recognise, never a payload. */
+export function describe(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(shownKey(value));
+  return typeof value === "number" ? String(value) : value === null ? "null" : typeof value;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { HapaxError, shownKey } from "../errors.js";
-import { type Clock, systemClock, trustTime } from "./clock.js";
+import { HapaxError } from "../errors.js";
+import { type Clock, systemClock, trustTime, type WakeableClock, wakeableClock } from "./clock.js";
 import { type Codec, jsonCodec } from "./codec.js";
 import { type Duration, parseDurationMs } from "./durations.js";
 import { createEvents, type Events } from "./events.js";
@@ -9,7 +9,7 @@ import { createHeartbeat, type Heartbeat } from "./heartbeat.js";
 import type { HeldClaim } from "./held-claim.js";
 import { createInFlight, type InFlight } from "./in-flight.js";
 import { OWNER_BYTES_MAX, RESULT_BYTES_MAX } from "./limits.js";
-import { consoleLogger, type Logger } from "./logger.js";
+import { consoleLogger, type Logger, safeLogger } from "./logger.js";
 import { checkText } from "./operation.js";
 import { BEHAVIOUR_NAMES, type Behaviour, parseBehaviour, refuseUnknown, type Settings } from "./settings.js";
 import type { RecordStore, Store } from "./store.js";
@@ -19,7 +19,8 @@ import { createStoreClient, type StoreClient } from "./store-client.js";
 export interface Engine {
   readonly store: RecordStore;
   readonly client: StoreClient;
-  readonly clock: Clock;
+  readonly clock: WakeableClock;
+  readonly storeTimeoutMs: number;
   /** Trust time: see `trustTime`. */
   readonly now: () => number;
   readonly settings: Settings;
@@ -31,8 +32,6 @@ export interface Engine {
   readonly inFlight: InFlight;
   /** The claims that this process runs, by operation. */
   readonly executions: Map<string, HeldClaim>;
-  /** How a call is told that its function ran past its timeout. */
-  readonly timeouts: Map<HeldClaim, (error: unknown) => void>;
 }
 
 export interface HapaxOptions<Tx = never> extends Behaviour {
@@ -70,11 +69,25 @@ function checkOptions<Tx>(options: HapaxOptions<Tx>): void {
       "store is missing or is none: give memoryStore(), sqliteStore(db) or another Store.",
     );
   }
+  requireMethods("codec", options.codec, ["encode", "decode"]);
+  requireMethods("logger", options.logger, ["warn", "error"]);
+  requireMethods("clock", options.clock, ["wallMs", "monotonicMs", "after"]);
+}
+
+function requireMethods(option: string, value: object | undefined, methods: readonly string[]): void {
+  if (value === undefined) return;
+  const given = value as Readonly<Record<string, unknown>> | null;
+  if (methods.every((method) => typeof given?.[method] === "function")) return;
+  throw new HapaxError("invalid-option", `${option} must have the methods ${methods.join(", ")}.`);
 }
 
 export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
   checkOptions(options);
-  const { store, codec = jsonCodec, logger = consoleLogger, clock = systemClock } = options;
+  const { store, codec = jsonCodec } = options;
+  const logger = safeLogger(options.logger ?? consoleLogger);
+  const clock = wakeableClock(options.clock ?? systemClock);
+  const storeTimeoutMs =
+    options.storeTimeout === undefined ? 5_000 : parseDurationMs("storeTimeout", options.storeTimeout);
   const settings = parseBehaviour(options, undefined);
   const now = trustTime(clock);
   const events = createEvents((event, error) => logger.error("a listener threw", { event, error }));
@@ -83,11 +96,10 @@ export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
     clock,
     now,
     owner: parseOwner(options.owner),
-    storeTimeoutMs: options.storeTimeout === undefined ? 5_000 : parseDurationMs("storeTimeout", options.storeTimeout),
+    storeTimeoutMs,
     onReleased: ({ scope, key }, { token }) => events.emit("released", () => ({ scope, key, token })),
   });
   const executions = new Map<string, HeldClaim>();
-  const timeouts: Engine["timeouts"] = new Map();
   const heartbeat = createHeartbeat({
     clock,
     now,
@@ -95,13 +107,6 @@ export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
     logger,
     client,
     executions,
-    onTimeout(claim) {
-      const error = timedOut(claim);
-      if (executions.get(claim.operation.id) === claim) executions.delete(claim.operation.id);
-      claim.lose(error);
-      timeouts.get(claim)?.(error);
-      timeouts.delete(claim);
-    },
   });
   const inFlight = createInFlight(clock);
   const resultBytesMax = parseResultBytesMax(options.resultBytesMax);
@@ -109,6 +114,7 @@ export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
     store,
     client,
     clock,
+    storeTimeoutMs,
     now,
     settings,
     codec,
@@ -118,7 +124,6 @@ export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
     heartbeat,
     inFlight,
     executions,
-    timeouts,
   };
 }
 
@@ -131,14 +136,4 @@ function parseResultBytesMax(bytes: unknown): number {
   if (bytes === undefined) return RESULT_BYTES_MAX;
   if (typeof bytes === "number" && Number.isSafeInteger(bytes) && bytes >= 1) return bytes;
   throw new HapaxError("invalid-option", `resultBytesMax must be a whole number of at least 1; got ${String(bytes)}.`);
-}
-
-function timedOut({ operation }: HeldClaim): HapaxError {
-  return new HapaxError(
-    "timeout",
-    `The function of ${operation.scope}/${shownKey(operation.key)} ran longer than its timeout of ` +
-      `${operation.settings.timeoutMs} ms. Its signal was aborted and its claim is no longer extended, so after the lease ` +
-      "another delivery may run it. Make it heed ctx.signal, or raise the timeout.",
-    { scope: operation.scope, key: shownKey(operation.key) },
-  );
 }

@@ -99,7 +99,8 @@ export function createEvents(onListenerError: (name: EventName, error: unknown) 
       const made = make(subject as never);
       for (const listener of set) {
         try {
-          listener(made as never);
+          const returned: unknown = listener(made as never);
+          if (returned instanceof Promise) returned.catch((error: unknown) => onListenerError(name, error));
         } catch (error) {
           onListenerError(name, error);
         }

@@ -13,6 +13,8 @@ import { BATCH_BYTES_MAX, BATCH_ITEMS_MAX, QUEUE_ITEMS_MAX } from "./limits.js";
  */
 export interface GroupCommit<Item> {
   send(item: Item): void;
+  /** Rejects whatever waits for an answer, and whatever is still sent. */
+  close(error: unknown): void;
 }
 
 /** What is sent carries its own ending, so that a call costs no more than it must. */
@@ -49,8 +51,10 @@ export function groupCommit<Item extends Parcel<Answer>, Answer>(
   let underWay: Batch<Item> | undefined;
   let scheduled = false;
   let watching = false;
+  let closedBy: { readonly error: unknown } | undefined;
 
   function send(item: Item): void {
+    if (closedBy !== undefined) return item.reject(closedBy.error);
     if (gathering.length >= QUEUE_ITEMS_MAX) return item.reject(overloaded());
     gathering.push(item);
     scheduleNext();
@@ -64,6 +68,7 @@ export function groupCommit<Item extends Parcel<Answer>, Answer>(
 
   function sendNext(): void {
     scheduled = false;
+    if (gathering.length === 0) return;
     void sendBatch({ items: takeBatch(), startedMs: clock.monotonicMs(), givenUp: false });
   }
 
@@ -134,14 +139,23 @@ export function groupCommit<Item extends Parcel<Answer>, Answer>(
     if (underWay === undefined) return;
     const leftMs = underWay.startedMs + timeoutMs - clock.monotonicMs();
     if (leftMs > 0) return watch(leftMs);
-    const batch = underWay;
-    underWay = undefined;
-    rejectAll(batch, new HapaxError("store-unavailable", `The store did not answer within ${timeoutMs} ms.`));
-    batch.givenUp = true;
+    giveUp(underWay, new HapaxError("store-unavailable", `The store did not answer within ${timeoutMs} ms.`));
     scheduleNext();
   }
 
-  return { send };
+  function giveUp(batch: Batch<Item>, error: unknown): void {
+    underWay = undefined;
+    rejectAll(batch, error);
+    batch.givenUp = true;
+  }
+
+  function close(error: unknown): void {
+    closedBy = { error };
+    if (underWay !== undefined) giveUp(underWay, error);
+    for (const item of gathering.splice(0)) item.reject(error);
+  }
+
+  return { send, close };
 }
 
 function isUnavailable(error: unknown): boolean {

@@ -1,9 +1,10 @@
-import { HapaxError, shownKey } from "../errors.js";
+import { HapaxError } from "../errors.js";
 import { encodeWithin } from "./codec.js";
 import type { Context } from "./context.js";
 import { type Duration, parseDurationMs } from "./durations.js";
 import { createEngine, type Engine, type HapaxOptions } from "./engine.js";
 import type { EventName, Listener } from "./events.js";
+import { closedError } from "./in-flight.js";
 import { argumentsIdentity, type Call, type Identity, requireFunction } from "./operation.js";
 import { createRecords, type Records } from "./records.js";
 import { admit, type Outcome, RunWork } from "./run.js";
@@ -66,6 +67,7 @@ export interface Hapax<Tx = never> extends Records {
 
 const WRAP: ReadonlySet<string> = new Set(["scope", "key", "exclude", "metadata", ...BEHAVIOUR_NAMES]);
 const PURGE_RECORDS = 1_000;
+const CLOSE_MS = 30_000;
 
 /**
  * Makes a hapax on a store. One is enough for a process.
@@ -106,9 +108,6 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
     },
 
     async transaction(call, fn) {
-      if (store.transaction === undefined) {
-        throw new HapaxError("unsupported", "This store has no transactions: use run(), or a store on your database.");
-      }
       // A crash leaves no effect, so there is nothing to hold; and no effect may happen outside the transaction.
       const safely: Call = { ...call, onAbandoned: "rerun", onStoreDown: "closed" };
       return admit(engine, safely, new TransactionWork(engine, store, fn));
@@ -116,25 +115,33 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
 
     async markDone(identity, value) {
       encodeWithin(codec, value, engine.resultBytesMax, "The result", "Give less.");
-      await run({ ...identity, onBusy: "reject" }, () => value);
+      const out = await run({ ...identity, onBusy: "reject", onStoreDown: "closed" }, () => value);
+      if (out.stored) return;
+      throw new HapaxError(
+        "store-unavailable",
+        "The store did not take the result; nobody can tell whether it is recorded.",
+      );
     },
 
     on: engine.events.on,
     migrate: () => store.migrate(),
     purge: () => store.purge(PURGE_RECORDS),
-    close: ({ timeout } = {}) => close(timeout === undefined ? 30_000 : parseDurationMs("timeout", timeout)),
-    [Symbol.asyncDispose]: () => close(30_000),
+    async close(closing = {}) {
+      refuseUnknown("close", closing, new Set(["timeout"]));
+      await close(closing.timeout === undefined ? CLOSE_MS : parseDurationMs("timeout", closing.timeout));
+    },
+    [Symbol.asyncDispose]: () => close(CLOSE_MS),
   };
 
   async function close(timeoutMs: number): Promise<void> {
     upkeep?.stop();
     await engine.inFlight.close(timeoutMs);
-    for (const claim of engine.executions.values()) {
-      claim.lose(
-        new HapaxError("closed", `hapax was closed while ${shownKey(claim.operation.key)} ran. Its lease will end.`),
-      );
-    }
+    const error = closedError();
+    engine.client.close(error);
+    for (const claim of engine.executions.values()) claim.lose(error);
     engine.heartbeat.stop();
+    // Whoever still sleeps (a duplicate that waits, a claim that is sent again) wakes up, and finds it closed.
+    engine.clock.wakeAll();
   }
 }
 

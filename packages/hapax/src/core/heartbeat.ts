@@ -22,8 +22,6 @@ export interface HeartbeatOptions {
   readonly logger: Logger;
   /** The claims that this process runs. */
   readonly executions: ReadonlyMap<string, HeldClaim>;
-  /** The claim ran past its timeout. */
-  readonly onTimeout: (claim: HeldClaim) => void;
 }
 
 /** A claim due within this part of its interval goes along with the batch. Extending early is harmless. */
@@ -32,7 +30,7 @@ const EARLY_PART = 1 / 4;
 const RETRY_MS_MIN = 50;
 
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
-  const { clock, now, client, events, logger, executions, onTimeout } = options;
+  const { clock, now, client, events, logger, executions } = options;
   let wakeAtMs = Number.POSITIVE_INFINITY;
   let cancelTimer: CancelTimer | undefined;
 
@@ -55,7 +53,6 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     for (const claim of executions.values()) {
       if (!claim.running) continue;
       if (nowMs >= claim.trustedUntilMs) distrust(claim, "no heartbeat was answered in time");
-      else if (nowMs >= claim.runUntilMs) timeOut(claim);
       else if (!claim.beating && isDue(claim, nowMs)) void beat(claim);
     }
     rearm();
@@ -116,11 +113,6 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     events.emit("lost", () => ({ ...aboutClaim(claim), code: "claim-lost" }));
   }
 
-  function timeOut(claim: HeldClaim): void {
-    events.emit("timeout", () => aboutClaim(claim));
-    onTimeout(claim);
-  }
-
   return {
     added,
     stop: () => cancelTimer?.(),
@@ -129,7 +121,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
 
 function dueAtMs(claim: HeldClaim): number {
   const beatMs = claim.beating ? Number.POSITIVE_INFINITY : claim.nextBeatMs;
-  return Math.min(beatMs, claim.trustedUntilMs, claim.runUntilMs);
+  return Math.min(beatMs, claim.trustedUntilMs);
 }
 
 function isDue(claim: HeldClaim, nowMs: number): boolean {

@@ -11,8 +11,8 @@ export type Ending =
   /** The store holds the result: it is theirs too. */
   | { readonly kind: "value"; readonly value: unknown; readonly bytes: Uint8Array | undefined }
   | { readonly kind: "error"; readonly error: unknown }
-  /** Nothing that they may be served: they ask the store themselves. */
-  | { readonly kind: "anew" };
+  /** Nothing that they may be served: they ask the store themselves. `counted`: their arrival is recorded already. */
+  | { readonly kind: "anew"; readonly counted: boolean };
 
 /**
  * A claim that this process holds, from its grant to its settlement.
@@ -32,10 +32,12 @@ export class HeldClaim {
   /** On the engine's trust time. */
   trustedUntilMs: number;
   nextBeatMs: number;
-  readonly runUntilMs: number;
   /** An extension is under way. */
   beating = false;
-  /** The settlement is made: an extension answered lost is our own doing, and nobody joins. */
+  /**
+   * The settlement is under way. The claim is no longer extended, so that its retries end with its trust; an extension
+   * that is answered lost is our own doing; and nobody joins.
+   */
   settling = false;
 
   readonly #now: () => number;
@@ -48,7 +50,7 @@ export class HeldClaim {
   #waiters: ((ending: Ending) => void)[] | undefined;
 
   constructor(operation: Operation, grant: Grant, firstSentMs: number, now: () => number) {
-    const { trustMs, heartbeatMs, timeoutMs } = operation.settings;
+    const { trustMs, heartbeatMs } = operation.settings;
     this.operation = operation;
     this.token = grant.token;
     this.attempt = grant.runs;
@@ -56,7 +58,6 @@ export class HeldClaim {
     this.#now = now;
     this.trustedUntilMs = firstSentMs + trustMs;
     this.nextBeatMs = heartbeatMs === undefined ? Number.POSITIVE_INFINITY : firstSentMs + heartbeatMs;
-    this.runUntilMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : now() + timeoutMs;
   }
 
   get trusted(): boolean {
@@ -97,7 +98,7 @@ export class HeldClaim {
     if (this.#lost !== undefined) return;
     this.#lost = error;
     this.#controller?.abort(error);
-    this.#end({ kind: "anew" });
+    this.#end({ kind: "anew", counted: false });
   }
 
   lostError(why: string): HapaxError {
@@ -141,9 +142,9 @@ export class HeldClaim {
     this.#turnedAway += 1;
   }
 
-  /** The arrivals that travel with the settlement; those who will ask the store themselves count there. */
-  arrivals(servesJoiners: boolean): number {
-    return this.#turnedAway + (servesJoiners ? this.#joiners : 0);
+  /** The arrivals that travel with the settlement. */
+  get arrivals(): number {
+    return this.#turnedAway + this.#joiners;
   }
 
   end(ending: Ending): void {
@@ -154,7 +155,8 @@ export class HeldClaim {
   #end(ending: Ending): void {
     if (this.#ending !== undefined) return;
     this.#ending = ending;
-    if (ending.kind === "anew") this.#joiners = 0;
+    // They will be counted by the store when they ask it.
+    if (ending.kind === "anew" && !ending.counted) this.#joiners = 0;
     for (const resolve of this.#waiters ?? []) resolve(ending);
     this.#waiters = undefined;
   }

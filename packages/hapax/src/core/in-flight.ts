@@ -10,28 +10,34 @@ export interface InFlight {
   close(timeoutMs: number): Promise<void>;
 }
 
+export function closedError(): HapaxError {
+  return new HapaxError("closed", "hapax was closed in this process and takes no more calls.");
+}
+
 export function createInFlight(clock: Clock): InFlight {
   let calls = 0;
   let closed = false;
-  let onIdle = () => {};
+  const onIdle = new Set<() => void>();
   return {
     enter() {
-      if (closed) throw new HapaxError("closed", "hapax was closed in this process and takes no more calls.");
+      if (closed) throw closedError();
       calls += 1;
     },
     leave() {
       calls -= 1;
-      if (calls === 0) onIdle();
+      if (calls === 0) for (const idle of onIdle) idle();
     },
     close(timeoutMs) {
       closed = true;
       return new Promise((resolve) => {
         if (calls === 0) return resolve();
-        const cancel = clock.after(timeoutMs, resolve);
-        onIdle = () => {
+        const end = () => {
           cancel();
+          onIdle.delete(end);
           resolve();
         };
+        const cancel = clock.after(timeoutMs, end);
+        onIdle.add(end);
       });
     },
   };

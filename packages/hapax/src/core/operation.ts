@@ -72,7 +72,18 @@ export function encodeMetadata(codec: Codec, metadata: unknown): Uint8Array {
 export function parseRecordId(identity: Identity): { scope: string; key: string } {
   requireObject(identity);
   refuseUnknown("The call", identity, IDENTITY);
-  return parseIdentity(identity);
+  const { scope, key } = parseIdentity(identity);
+  return { scope, key };
+}
+
+/** Nothing but a scope means all of it; anything more must name one record. */
+export function parseRecordOrScope(target: Identity | { readonly scope: string }): {
+  scope: string;
+  key: string | undefined;
+} {
+  requireObject(target);
+  const whole = Object.keys(target).every((name) => name === "scope");
+  return whole ? { scope: parseScope(target.scope), key: undefined } : parseRecordId(target);
 }
 
 export function parseScope(scope: unknown): string {
@@ -89,7 +100,7 @@ export function argumentsIdentity(args: readonly unknown[], exclude: readonly st
 
 function parseIdentity(identity: Identity): { scope: string; key: string; fingerprint: string | undefined } {
   const scope = parseScope(identity.scope);
-  const hasPayload = "payload" in identity;
+  const hasPayload = identity.payload !== undefined;
   if (identity.exclude !== undefined && !hasPayload) {
     throw new HapaxError("invalid-option", "exclude names fields of a payload, and the call has none.");
   }
@@ -153,7 +164,7 @@ export function checkText(
   return text;
 }
 
-function requireObject(call: unknown): void {
+export function requireObject(call: unknown): void {
   if (typeof call === "object" && call !== null) return;
   throw new HapaxError(
     "invalid-option",

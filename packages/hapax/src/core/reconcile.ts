@@ -1,7 +1,10 @@
+import { HapaxError } from "../errors.js";
+import { answered } from "./answered.js";
 import { encodeWithin } from "./codec.js";
 import type { Engine } from "./engine.js";
 import type { Operation } from "./operation.js";
 import { outcomeUnknown } from "./refusals.js";
+import type { Reconciled } from "./settings.js";
 import type { ClaimResult, Resolution } from "./store.js";
 
 /**
@@ -17,8 +20,9 @@ export async function reconcile(
   const { token, runs: attempt } = uncertain;
   engine.events.emit("uncertain", () => ({ scope, key, token, attempt }));
   const metadata = uncertain.metadata === undefined ? undefined : engine.codec.decode(uncertain.metadata);
-  const decided = await settings.reconcile?.({ scope, key, token, attempt, metadata });
+  const decided: Reconciled | undefined = await settings.reconcile?.({ scope, key, token, attempt, metadata });
   if (decided === undefined) throw outcomeUnknown(operation, "its worker stopped before it reported");
+  if (decided?.status !== "done" && decided?.status !== "failed") throw undecided();
 
   const to: Resolution["to"] =
     decided.status === "done"
@@ -27,6 +31,14 @@ export async function reconcile(
           result: encodeWithin(engine.codec, decided.value, engine.resultBytesMax, "The result", "Return less."),
         }
       : { status: "failed", error: undefined, final: false };
-  const result = await engine.store.resolve({ scope, key, token, seenStatus: "uncertain", to });
+  const resolution: Resolution = { scope, key, token, seenStatus: "uncertain", to };
+  const result = await answered(engine, engine.store.resolve(resolution));
   if (result.kind === "resolved") engine.events.emit("resolved", () => ({ scope, key, token, status: to.status }));
+}
+
+function undecided(): HapaxError {
+  return new HapaxError(
+    "invalid-option",
+    'reconcile must answer { status: "done", value } or { status: "failed" }, or nothing while it cannot tell.',
+  );
 }

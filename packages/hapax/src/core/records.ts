@@ -1,11 +1,12 @@
 import { HapaxError, shownKey } from "../errors.js";
+import { answered } from "./answered.js";
 import { decodeError, encodeError, encodeWithin, omissionOf, type StoredError } from "./codec.js";
 import type { Engine } from "./engine.js";
 import { LIST_RECORDS_MAX } from "./limits.js";
-import { type Identity, parseRecordId, parseScope } from "./operation.js";
+import { type Identity, parseRecordId, parseRecordOrScope, parseScope, requireObject } from "./operation.js";
 import { parseToken, type Status, type StoredRecord, type Token } from "./record.js";
 import { ofType, oneOf, parseStatus, refuseUnknown } from "./settings.js";
-import type { ForgetResult, Resolution } from "./store.js";
+import type { ForgetResult, ListQuery, Resolution } from "./store.js";
 
 /** A record as people see it. */
 export interface HapaxRecord {
@@ -75,44 +76,47 @@ export function createRecords(engine: Engine): Records {
 
   return {
     async get(identity) {
-      const record = await store.read(parseRecordId(identity));
+      const record = await answered(engine, store.read(parseRecordId(identity)));
       return record === undefined ? undefined : shown(engine, record);
     },
 
     async list(options = {}) {
       refuseUnknown("list", options, LIST);
-      const page = await store.list({
+      const query: ListQuery = {
         scope: options.scope === undefined ? undefined : parseScope(options.scope),
         status: parseStatus(options.status),
         limit: parseLimit(options.limit),
         cursor: ofType("cursor", options.cursor, "string"),
-      });
+      };
+      const page = await answered(engine, store.list(query));
       const records = page.records.map((record) => shown(engine, record));
       return page.cursor === undefined ? { records } : { records, cursor: page.cursor };
     },
 
     async forget(target, options = {}) {
       refuseUnknown("forget", options, new Set(["force"]));
-      const whole = !("key" in target) && !("payload" in target);
-      const { scope, key } = whole ? { scope: parseScope(target.scope), key: undefined } : parseRecordId(target);
+      const { scope, key } = parseRecordOrScope(target);
       return store.forget({ scope, key, force: ofType("force", options.force, "boolean") ?? false });
     },
 
-    async resolve({ token: seenToken, status, ...identity }, decision) {
+    async resolve(target, decision) {
+      requireObject(target);
+      const { token: seenToken, status, ...identity } = target;
       const id = parseRecordId(identity);
       const token = parseToken(String(seenToken));
       if (token === undefined) {
         throw new HapaxError("invalid-option", "token must be the record's own, as get() or list() shows it.");
       }
       const seenStatus = oneOf("status", status, ["uncertain", "failed"]) ?? "uncertain";
-      const result = await store.resolve({ ...id, token, seenStatus, to: decided(decision) });
+      const to = decided(decision);
+      const result = await answered(engine, store.resolve({ ...id, token, seenStatus, to }));
       if (result.kind !== "resolved") throw notResolved(id, result.kind);
       engine.events.emit("resolved", () => ({ ...id, token, status: decision.status }));
     },
   };
 
   function decided(decision: Decision): Resolution["to"] {
-    switch (oneOf("decision.status", decision.status, ["done", "failed"])) {
+    switch (oneOf("decision.status", decision?.status, ["done", "failed"])) {
       case "done": {
         const { value } = decision as Extract<Decision, { status: "done" }>;
         return {

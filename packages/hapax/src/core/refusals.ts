@@ -51,3 +51,13 @@ export function resultOmitted({ scope, key }: Operation, reason: string): HapaxE
     { scope, key: shownKey(key) },
   );
 }
+
+export function timedOut({ scope, key }: Operation, timeoutMs: number): HapaxError {
+  return new HapaxError(
+    "timeout",
+    `The function of ${scope}/${shownKey(key)} ran longer than its timeout of ${timeoutMs} ms. Its signal was aborted and ` +
+      "its claim is no longer extended, so after the lease another delivery may run it. Make it heed ctx.signal, or raise " +
+      "the timeout.",
+    { scope, key: shownKey(key) },
+  );
+}

@@ -1,3 +1,4 @@
+import type { HapaxError } from "../errors.js";
 import { ask, isAdmission, untilAdmitted } from "./admission.js";
 import { type EncodedResult, encodeError, encodeResult, isPermanent, omissionOf } from "./codec.js";
 import { type Context, RunContext, unprotectedContext } from "./context.js";
@@ -6,7 +7,7 @@ import { aboutClaim } from "./heartbeat.js";
 import { HeldClaim } from "./held-claim.js";
 import { type Call, type Operation, parseCall, requireFunction, shownOperation } from "./operation.js";
 import type { Token } from "./record.js";
-import { outcomeUnknown, resultOmitted } from "./refusals.js";
+import { outcomeUnknown, resultOmitted, timedOut } from "./refusals.js";
 import type { Completion } from "./store.js";
 import type { ClaimAnswer, SettleAnswer } from "./store-client.js";
 
@@ -25,8 +26,8 @@ export interface Outcome<T> {
 
 /** What a call wants done once it is admitted. */
 export interface Work<T> {
-  /** The user's function. */
-  readonly fn: unknown;
+  /** Refuses what cannot be done, before anything is asked of the store. */
+  check(): void;
   /** Under a claim that was just granted. */
   lead(claim: HeldClaim): Promise<Outcome<T>>;
   /** Without a claim: the store is down, and the call chose to run all the same. */
@@ -41,9 +42,9 @@ export async function admit<T>(engine: Engine, call: Call, work: Work<T>): Promi
   engine.inFlight.enter();
   try {
     const operation = parseCall(call, engine.settings, engine.codec);
-    requireFunction(work.fn);
+    work.check();
     const alone = !engine.executions.has(operation.id);
-    const first = alone ? await ask(engine, operation, 1) : undefined;
+    const first = alone ? await ask(engine, operation) : undefined;
     const admission = isAdmission(first) ? first : await untilAdmitted(engine, operation, first);
     switch (admission.kind) {
       case "granted":
@@ -74,28 +75,55 @@ function takeUp(engine: Engine, operation: Operation, grant: ClaimAnswer & { kin
 
 /** An ordinary run: the function, then its settlement. */
 export class RunWork<T> implements Work<T> {
-  readonly fn: (ctx: Context) => Promise<T> | T;
   readonly #engine: Engine;
+  readonly #fn: (ctx: Context) => Promise<T> | T;
 
   constructor(engine: Engine, fn: (ctx: Context) => Promise<T> | T) {
-    this.fn = fn;
     this.#engine = engine;
+    this.#fn = fn;
+  }
+
+  check(): void {
+    requireFunction(this.#fn);
   }
 
   lead(claim: HeldClaim): Promise<Outcome<T>> {
-    if (claim.operation.settings.timeoutMs === undefined) return execute(this.#engine, claim, this.fn);
-    // Past its timeout the call ends here; what the function still does is settled behind it.
-    return new Promise((resolve, reject) => {
-      this.#engine.timeouts.set(claim, reject);
-      execute(this.#engine, claim, this.fn).then(resolve, reject);
+    return within(this.#engine, claim.operation, execute(this.#engine, claim, this.#fn), (timeout) => {
+      // Its function is over; what is left is the store's, and bounded by the claim's own trust.
+      if (claim.settling) return false;
+      endExecution(this.#engine, claim);
+      claim.lose(timeout);
+      this.#engine.events.emit("timeout", aboutClaim, claim);
+      return true;
     });
   }
 
-  async unprotected(operation: Operation): Promise<Outcome<T>> {
-    const ctx = unprotectedContext(operation);
-    const value = await this.fn(ctx);
-    return { value, replayed: false, attempt: 1, key: operation.key, token: ctx.token, stored: false };
+  unprotected(operation: Operation): Promise<Outcome<T>> {
+    const run = async (): Promise<Outcome<T>> => {
+      const ctx = unprotectedContext(operation);
+      const value = await this.#fn(ctx);
+      return { value, replayed: false, attempt: 1, key: operation.key, token: ctx.token, stored: false };
+    };
+    return within(this.#engine, operation, run(), () => true);
   }
+}
+
+/** Past its timeout the call ends; what the function still does is settled behind it, and the token decides. */
+function within<T>(
+  engine: Engine,
+  operation: Operation,
+  outcome: Promise<T>,
+  onTimeout: (error: HapaxError) => boolean,
+): Promise<T> {
+  const { timeoutMs } = operation.settings;
+  if (timeoutMs === undefined) return outcome;
+  return new Promise((resolve, reject) => {
+    const cancel = engine.clock.after(timeoutMs, () => {
+      const error = timedOut(operation, timeoutMs);
+      if (onTimeout(error)) reject(error);
+    });
+    outcome.then(resolve, reject).finally(cancel);
+  });
 }
 
 async function execute<T>(engine: Engine, claim: HeldClaim, fn: (ctx: Context) => Promise<T> | T): Promise<Outcome<T>> {
@@ -108,7 +136,7 @@ async function execute<T>(engine: Engine, claim: HeldClaim, fn: (ctx: Context) =
     throw error;
   }
   const result = encode(engine, claim.operation, value);
-  beginSettling(engine, claim);
+  claim.settling = true;
   const answer = await engine.client.settle(claim, completionOf(claim, result.bytes, ctx.metadata));
   endExecution(engine, claim);
   if (answer.kind !== "settled") return notCompleted(engine, claim, value, result, answer);
@@ -126,7 +154,7 @@ export function completionOf(
 ): Completion {
   const { operation, token } = claim;
   const { scope, key } = operation;
-  return { kind: "complete", scope, key, token, result, metadata, arrivals: claim.arrivals(true) };
+  return { kind: "complete", scope, key, token, result, metadata, arrivals: claim.arrivals };
 }
 
 export function completed<T>(engine: Engine, claim: HeldClaim, value: T, result: EncodedResult): Outcome<T> {
@@ -148,7 +176,7 @@ function notCompleted<T>(
   answer: Exclude<SettleAnswer, { kind: "settled" }>,
 ): Outcome<T> {
   const { operation, token, attempt } = claim;
-  claim.end({ kind: "anew" });
+  claim.end({ kind: "anew", counted: false });
   if (answer.kind === "unanswered") {
     warnNotStored(engine, claim, answer.error);
     if (refusal !== undefined) throw refusal;
@@ -169,9 +197,9 @@ export async function fail(
   metadata: Uint8Array | undefined,
 ): Promise<void> {
   const { operation, token } = claim;
-  // Who left took only its own call along: the duplicates still want the work.
+  // Who left took only its own call along: the duplicates still want the work, and ask for it themselves.
   const leaderLeft = operation.signal?.aborted === true;
-  beginSettling(engine, claim);
+  claim.settling = true;
   const answer = await engine.client.settle(claim, {
     kind: "fail",
     scope: operation.scope,
@@ -180,23 +208,18 @@ export async function fail(
     error: encodeError(error),
     permanent: isPermanent(error),
     metadata,
-    arrivals: claim.arrivals(!leaderLeft),
+    arrivals: claim.arrivals,
   });
   endExecution(engine, claim);
   if (answer.kind === "settled") {
     engine.events.emit("failed", () => ({ ...aboutClaim(claim), final: answer.final, error }));
-    claim.end(leaderLeft ? { kind: "anew" } : { kind: "error", error });
+    claim.end(leaderLeft ? { kind: "anew", counted: true } : { kind: "error", error });
     return;
   }
-  claim.end({ kind: "anew" });
-  if (answer.kind === "unanswered") warnNotStored(engine, claim, answer.error);
-  else engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: "claim-lost" }));
-}
-
-/** From here the claim is no longer extended, so that retries of the settlement end with its trust. */
-export function beginSettling(engine: Engine, claim: HeldClaim): void {
-  claim.settling = true;
-  engine.timeouts.delete(claim);
+  claim.end({ kind: "anew", counted: false });
+  if (answer.kind === "unanswered") return warnNotStored(engine, claim, answer.error);
+  const code = answer.kind === "lost" ? "claim-lost" : "outcome-unknown";
+  engine.events.emit("lost", () => ({ ...aboutClaim(claim), code }));
 }
 
 export function endExecution(engine: Engine, claim: HeldClaim): void {

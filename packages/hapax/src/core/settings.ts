@@ -1,5 +1,5 @@
 import { HapaxError } from "../errors.js";
-import { type Duration, parseDurationMs } from "./durations.js";
+import { type Duration, describe, parseDurationMs } from "./durations.js";
 import { type AbandonedPolicy, STATUSES, type Token } from "./record.js";
 
 /** What a duplicate does while another caller runs: wait for its result, or be told `in-progress`. */
@@ -154,7 +154,7 @@ export function oneOf<Value extends string>(
   const found = allowed.find((each) => each === value);
   if (found !== undefined) return found;
   const choices = allowed.map((each) => JSON.stringify(each)).join(" or ");
-  throw new HapaxError("invalid-option", `${name} must be ${choices}; got ${JSON.stringify(value) ?? typeof value}.`);
+  throw new HapaxError("invalid-option", `${name} must be ${choices}; got ${describe(value)}.`);
 }
 
 export const parseStatus = (status: unknown): (typeof STATUSES)[number] | undefined =>

@@ -15,6 +15,8 @@ export interface StoreClient {
   claim(operation: Operation, arrivals: 0 | 1): Promise<ClaimAnswer>;
   settle(claim: HeldClaim, settlement: Settlement): Promise<SettleAnswer>;
   extend(lease: Lease): Promise<ExtendResult>;
+  /** Grants nothing any more; settlements may still be sent. */
+  close(error: HapaxError): void;
 }
 
 export type ClaimAnswer =
@@ -74,6 +76,7 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
   // Unguessable a process, counted a claim: unique without drawing randomness for each.
   const claimIdPrefix = randomUUID();
   let claimCount = 0;
+  let closedBy: HapaxError | undefined;
   /** When the answers that are being handed out were heard. */
   let heardMs = 0;
 
@@ -85,7 +88,7 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
       heardMs = now();
       return results;
     },
-    bytesOf: ({ request }) => request.metadata?.byteLength ?? 0,
+    bytesOf: ({ request }) => bytesOf(request.metadata),
     onLate(ask, result) {
       heardMs = now();
       answer(ask, result);
@@ -165,6 +168,7 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
   function answer(ask: Ask, result: ClaimResult): void {
     if (ask.state === "refused") return releaseUnwanted(ask.operation, result);
     if (ask.state === "answered") return;
+    if (closedBy !== undefined) return refuse(ask, closedBy, result);
     ask.state = "answered";
     const { operation, callers, firstSentMs = heardMs } = ask;
     if (result.kind !== "granted") {
@@ -185,8 +189,8 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
 
   /** The same claimId again gets the same grant, so a lost reply costs nothing; past its window it is not sent again. */
   async function retryOrRefuse(ask: Ask, error: unknown): Promise<void> {
-    const { operation, callers, retryMs, firstSentMs = now() } = ask;
-    const retryable = !(error instanceof HapaxError) || error.code === "store-unavailable";
+    const { operation, retryMs, firstSentMs = now() } = ask;
+    const retryable = closedBy === undefined && (!(error instanceof HapaxError) || error.code === "store-unavailable");
     const inWindow = now() + retryMs < firstSentMs + operation.settings.trustMs;
     if (retryable && inWindow && clock.monotonicMs() + retryMs < ask.retryUntilMs) {
       ask.retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
@@ -194,11 +198,15 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
       if (ask.state === "asking") claims.send(ask);
       return;
     }
-    if (ask.state !== "asking") return;
+    if (ask.state === "asking") refuse(ask, closedBy ?? (retryable ? unavailable(operation, error) : error));
+  }
+
+  function refuse(ask: Ask, error: unknown, result?: ClaimResult): void {
+    const { operation, callers } = ask;
     ask.state = "refused";
     if (gathering.get(operation.id) === ask) gathering.delete(operation.id);
-    const refusal = retryable ? unavailable(operation, error) : error;
-    for (const caller of callers) caller.reject(refusal);
+    if (result !== undefined) releaseUnwanted(operation, result);
+    for (const caller of callers) caller.reject(error);
   }
 
   /** A grant that was heard too late, or whose callers have left, is given back with its token. */
@@ -247,6 +255,10 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
     claim,
     settle,
     extend: (item) => new Promise((resolve, reject) => extensions.send({ item, resolve, reject })),
+    close(error) {
+      closedBy = error;
+      claims.close(error);
+    },
   };
 }
 
@@ -274,13 +286,18 @@ function leavingCaller(resolve: Caller["resolve"], reject: Caller["reject"], sig
 function settlementBytes(settlement: Settlement): number {
   switch (settlement.kind) {
     case "complete":
-    case "step":
-      return settlement.result?.byteLength ?? 0;
+      return bytesOf(settlement.result) + bytesOf(settlement.metadata);
     case "fail":
-      return settlement.error?.byteLength ?? 0;
+      return bytesOf(settlement.error) + bytesOf(settlement.metadata);
+    case "step":
+      return bytesOf(settlement.result);
     case "release":
       return 0;
   }
+}
+
+function bytesOf(bytes: Uint8Array | undefined): number {
+  return bytes?.byteLength ?? 0;
 }
 
 /** Half to all of it, so that many who failed together do not return together. */

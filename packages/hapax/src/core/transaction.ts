@@ -1,12 +1,13 @@
 import { HapaxError } from "../errors.js";
+import { answered } from "./answered.js";
 import { type EncodedResult, encodeWithin } from "./codec.js";
 import { RunContext, type TransactionContext } from "./context.js";
 import type { Engine } from "./engine.js";
 import { aboutClaim } from "./heartbeat.js";
 import type { HeldClaim } from "./held-claim.js";
-import type { Operation } from "./operation.js";
+import { type Operation, requireFunction } from "./operation.js";
 import { outcomeUnknown } from "./refusals.js";
-import { beginSettling, completed, completionOf, endExecution, fail, type Outcome, type Work } from "./run.js";
+import { completed, completionOf, endExecution, fail, type Outcome, type Work } from "./run.js";
 import type { Completion, SettleResult, Store } from "./store.js";
 
 export type TransactionFunction<Tx, T> = (tx: Tx, ctx: TransactionContext) => T | Promise<T>;
@@ -21,18 +22,24 @@ class RolledBack extends Error {}
  *                             └── a crash anywhere here leaves no effect, and a claim that its lease ends
  */
 export class TransactionWork<Tx, T> implements Work<T> {
-  readonly fn: TransactionFunction<Tx, T>;
   readonly #engine: Engine;
   readonly #store: Store<Tx>;
+  readonly #fn: TransactionFunction<Tx, T>;
 
   constructor(engine: Engine, store: Store<Tx>, fn: TransactionFunction<Tx, T>) {
-    this.fn = fn;
     this.#engine = engine;
     this.#store = store;
+    this.#fn = fn;
+  }
+
+  check(): void {
+    requireFunction(this.#fn);
+    if (this.#store.transaction !== undefined) return;
+    throw new HapaxError("unsupported", "This store has no transactions: use run(), or a store on SQLite.");
   }
 
   lead(claim: HeldClaim): Promise<Outcome<T>> {
-    return lead(this.#engine, claim, this.#store, this.fn);
+    return lead(this.#engine, claim, this.#store, this.#fn);
   }
 
   unprotected(): never {
@@ -51,7 +58,7 @@ async function lead<Tx, T>(
   const finish = (value: T): Completion => {
     made.value = value;
     made.result = { bytes: encode(engine, claim.operation, value) };
-    beginSettling(engine, claim);
+    claim.settling = true;
     return completionOf(claim, made.result.bytes, ctx.metadata);
   };
   let answer: SettleResult;
@@ -72,7 +79,7 @@ async function lead<Tx, T>(
   }
   endExecution(engine, claim);
   if (answer.kind === "settled") return completed(engine, claim, made.value as T, made.result ?? { bytes: undefined });
-  claim.end({ kind: "anew" });
+  claim.end({ kind: "anew", counted: false });
   const lost = claim.lostError("its token is no longer the record's, so the transaction was rolled back");
   engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: lost.code }));
   throw lost;
@@ -103,26 +110,26 @@ function encode({ codec, resultBytesMax }: Engine, { settings }: Operation, valu
 /** The store refused before the function was called: the claim is given back, as if the call had not come. */
 async function neverBegan(engine: Engine, claim: HeldClaim, error: unknown): Promise<never> {
   const { scope, key } = claim.operation;
-  beginSettling(engine, claim);
-  await engine.client.settle(claim, {
+  claim.settling = true;
+  const released = await engine.client.settle(claim, {
     kind: "release",
     scope,
     key,
     token: claim.token,
-    arrivals: claim.arrivals(false),
+    arrivals: claim.arrivals,
   });
   endExecution(engine, claim);
-  claim.end({ kind: "anew" });
+  claim.end({ kind: "anew", counted: released.kind === "settled" });
   throw error;
 }
 
 /** Never settles outside the transaction and never runs it again: it reads. Done by my token is success. */
 async function lookAfterCommit(engine: Engine, claim: HeldClaim, cause: unknown): Promise<SettleResult> {
   const { scope, key } = claim.operation;
-  const record = await engine.store.read({ scope, key }).catch(() => undefined);
+  const record = await answered(engine, engine.store.read({ scope, key })).catch(() => undefined);
   if (record?.status === "done" && record.token === claim.token) return { kind: "settled", final: false };
   endExecution(engine, claim);
-  claim.end({ kind: "anew" });
+  claim.end({ kind: "anew", counted: false });
   const unknown = outcomeUnknown(claim.operation, "the store did not answer the commit");
   engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: unknown.code }));
   throw Object.assign(unknown, { cause });

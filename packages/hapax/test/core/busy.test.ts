@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { JOINERS_MAX } from "../../src/core/limits.js";
 import { memoryStore } from "../../src/stores/memory/index.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
 import { heldWork, refusal, thrownBy, watched } from "./held-work.js";
@@ -176,6 +177,20 @@ describe("the patience of a duplicate", () => {
     work.finish("x");
     await Promise.all([first, joined]);
     expect(setup.clock.timers).toBeLessThanOrEqual(before + 1);
+  });
+});
+
+describe("the duplicates that wait for one execution", () => {
+  it("are ten thousand at most; one more is told `overloaded`, and the others are served", async () => {
+    const { hapax } = onMemory();
+    const work = heldWork();
+    const first = hapax.run(call, work.fn);
+    await work.started();
+    const joined = Array.from({ length: JOINERS_MAX }, () => hapax.run(call, work.fn));
+    const error = await refusal(hapax.run(call, work.fn));
+    expect(error).toMatchObject({ code: "overloaded", retryable: true, status: 503 });
+    work.finish("served");
+    expect((await Promise.all([first, ...joined])).every(({ value }) => value === "served")).toBe(true);
   });
 });
 

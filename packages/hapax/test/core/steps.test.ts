@@ -146,6 +146,18 @@ describe("a step", () => {
     expect(ran).toBe(0);
   });
 
+  it("is one of a thousand at most", async () => {
+    const { hapax } = onMemory();
+    let ran = 0;
+    const out = refusal(
+      hapax.run(call, async (ctx) => {
+        for (let index = 0; index < 1_001; index += 1) await ctx.step(`s-${index}`, () => ++ran);
+      }),
+    );
+    expect(await out).toMatchObject({ code: "invalid-option", message: expect.stringMatching(/1000 steps.*Split/) });
+    expect(ran).toBe(1_000);
+  });
+
   it("is refused before it runs once the claim is no longer trusted", async () => {
     const { hapax, clock } = onMemory({ heartbeat: false });
     const work = heldWork();

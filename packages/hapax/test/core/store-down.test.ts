@@ -220,6 +220,22 @@ describe("a grant that is heard too late", () => {
     expect(await hapax.run(call, () => "next")).toMatchObject({ value: "next", attempt: 1 });
   });
 
+  it("when another has taken over meanwhile, is not reported as released: there was nothing to give back", async () => {
+    const setup = setUp({ lease: "1s", storeTimeout: "60s", wait: "1s" });
+    const reply = deferred<void>();
+    setup.faults.claim = firstTimes(1, lateReply(reply.promise));
+    const late = refusal(setup.hapax.run(call, () => "late"));
+    await setup.clock.advance(1_000);
+    const work = heldWork();
+    void another(setup, { store: setup.inner }).hapax.run(call, work.fn);
+    await work.started();
+    reply.resolve();
+    await setup.clock.advance(1_000);
+    expect((await late).code).toBe("in-progress");
+    expect(setup.emitted("released")).toEqual([]);
+    expect((await setup.hapax.get(call))?.status).toBe("running");
+  });
+
   it("after it ran unprotected, is released too", async () => {
     const { hapax, clock, faults, emitted } = setUp({ onStoreDown: "open" });
     const reply = deferred<void>();
@@ -257,6 +273,28 @@ describe("a grant that is heard too late", () => {
     const out = refusal(hapax.run(call, work.fn));
     await clock.advance(10_000);
     expect(await out).toMatchObject({ code: "store-unavailable", message: expect.stringContaining("longer lease") });
+    expect(work.runs).toBe(0);
+  });
+});
+
+describe("a reconciler's decision that the store does not answer", () => {
+  it.each<[string, Fault]>([
+    ["refused", refused],
+    ["broken", broken],
+    ["silent", silent],
+  ])("ends the call with store-unavailable, and runs nothing (%s)", async (_name, fault) => {
+    const setup = setUp({ onAbandoned: "hold" });
+    const dead = heldWork();
+    void another(setup, { heartbeat: false, onAbandoned: "hold" }).hapax.run(call, dead.fn);
+    await dead.started();
+    await setup.clock.advance(30_000);
+    setup.faults.resolve = fault;
+    const work = heldWork();
+    const out = thrownBy(setup.hapax.run({ ...call, reconcile: () => ({ status: "failed" }) }, work.fn));
+    const ended = watched(out);
+    await setup.clock.advance(30_000);
+    expect(ended.ended).toBe(true);
+    expect(await out).toMatchObject({ code: "store-unavailable" });
     expect(work.runs).toBe(0);
   });
 });

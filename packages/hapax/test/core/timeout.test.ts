@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { documents } from "../../src/index.js";
 import { heldWork, refusal, thrownBy, watched } from "./held-work.js";
 import { another, EACH_STORE, onMemory, type SetupOptions } from "./make-hapax.js";
 
@@ -113,6 +114,18 @@ describe("a function that runs past its timeout", () => {
     await hapax.run(call, () => "newer");
     await clock.advance(10_000);
     expect(ended.ended).toBe(true);
+  });
+
+  it("is timed by the clock that does not jump: a wall clock set forward does not end it", async () => {
+    const { hapax, clock, emitted } = onMemory({ ...documents, timeout: "4m" });
+    const work = heldWork();
+    const out = hapax.run(call, work.fn);
+    await work.started();
+    clock.setWall(5 * 60_000);
+    await clock.advance(2 * 60_000);
+    work.finish("in time");
+    expect(await out).toMatchObject({ value: "in time", stored: true });
+    expect(emitted("timeout")).toEqual([]);
   });
 
   it("may end in time, and then nothing of it is left", async () => {

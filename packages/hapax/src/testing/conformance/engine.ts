@@ -24,7 +24,8 @@ async function withHapax(trial: Trial, check: (hapax: Hapax) => Promise<void>): 
 }
 
 function codeOf(outcome: PromiseSettledResult<unknown> | undefined): unknown {
-  return outcome?.status === "rejected" ? (outcome.reason as { code?: unknown }).code : outcome?.status;
+  if (outcome?.status !== "rejected") return outcome?.status;
+  return (outcome.reason as { code?: unknown }).code ?? String(outcome.reason);
 }
 
 /** The store under the engine. */

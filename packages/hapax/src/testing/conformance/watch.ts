@@ -6,7 +6,7 @@ import { reach } from "./states.js";
 import type { Trial } from "./trial.js";
 
 /** A push takes a round trip of its own. */
-const PUSH_MS_MAX = 5_000;
+const PUSH_MS_MAX = 2_000;
 
 /** Watches a key; a store without push must not pretend to have it, and the case ends there. */
 function watching(trial: Trial, key = "key"): { woken: Promise<void>; stop: () => void } | undefined {
