@@ -10,6 +10,10 @@ export function answered<T>(
     const cancel = clock.after(storeTimeoutMs, () => {
       reject(new HapaxError("store-unavailable", `The store did not answer within ${storeTimeoutMs} ms.`));
     });
-    answer.then(resolve, reject).finally(cancel);
+    const fail = (error: unknown) => {
+      if (error instanceof HapaxError) return reject(error);
+      reject(new HapaxError("store-unavailable", "The store refused the question.", { cause: error }));
+    };
+    answer.then(resolve, fail).finally(cancel);
   });
 }

@@ -1,4 +1,4 @@
-import { HapaxError } from "../errors.js";
+import { HapaxError, shownKey } from "../errors.js";
 import { encodeWithin } from "./codec.js";
 import type { Context } from "./context.js";
 import { type Duration, parseDurationMs } from "./durations.js";
@@ -136,9 +136,11 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
   async function close(timeoutMs: number): Promise<void> {
     upkeep?.stop();
     await engine.inFlight.close(timeoutMs);
-    const error = closedError();
-    engine.client.close(error);
-    for (const claim of engine.executions.values()) claim.lose(error);
+    engine.client.close(closedError());
+    for (const claim of engine.executions.values()) {
+      const { key } = claim.operation;
+      claim.lose(new HapaxError("closed", `hapax was closed while ${shownKey(key)} ran. Its lease will end.`));
+    }
     engine.heartbeat.stop();
     // Whoever still sleeps (a duplicate that waits, a claim that is sent again) wakes up, and finds it closed.
     engine.clock.wakeAll();

@@ -38,7 +38,7 @@ export interface Operation {
 }
 
 const IDENTITY_NAMES = ["scope", "key", "payload", "exclude", "fingerprint"] as const;
-const IDENTITY: ReadonlySet<string> = new Set(IDENTITY_NAMES);
+const RECORD: ReadonlySet<string> = new Set(["scope", "key", "payload", "exclude"]);
 const CALL: ReadonlySet<string> = new Set([...IDENTITY_NAMES, ...BEHAVIOUR_NAMES, "signal", "metadata"]);
 const BEHAVIOUR: ReadonlySet<string> = new Set(BEHAVIOUR_NAMES);
 
@@ -71,7 +71,7 @@ export function encodeMetadata(codec: Codec, metadata: unknown): Uint8Array {
 /** For calls that only name a record, such as `get`. */
 export function parseRecordId(identity: Identity): { scope: string; key: string } {
   requireObject(identity);
-  refuseUnknown("The call", identity, IDENTITY);
+  refuseUnknown("The call", identity, RECORD);
   const { scope, key } = parseIdentity(identity);
   return { scope, key };
 }

@@ -6,7 +6,12 @@ export function parseToken(text: string): Token | undefined {
   return /^[1-9]\d{0,18}$/.test(text) ? (text as Token) : undefined;
 }
 
-/** Is `left` the newer token? */
+/**
+ * Is `left` the newer token? For a table of your own that must refuse a stale worker's write.
+ *
+ * @example
+ * if (!isNewer(ctx.token, row.lastToken)) throw new Error("a newer worker was here");
+ */
 export function isNewer(left: Token, right: Token): boolean {
   return left.length === right.length ? left > right : left.length > right.length;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { HapaxError, shownKey } from "../errors.js";
+import { type Caller, newCaller } from "./caller.js";
 import { type Clock, sleep } from "./clock.js";
 import { groupCommit, type Parcel } from "./group-commit.js";
 import { type Grant, type HeldClaim, tooManyJoiners } from "./held-claim.js";
@@ -44,17 +45,11 @@ export interface StoreClientOptions {
 const RETRY_MS_MIN = 20;
 const RETRY_MS_MAX = 1_000;
 
-interface Caller {
-  readonly resolve: (answer: ClaimAnswer) => void;
-  readonly reject: (error: unknown) => void;
-  left: boolean;
-}
-
 /** One claimId on its way: equal arrivals fold into it until it is first sent. */
 interface Ask extends Parcel<ClaimResult> {
   readonly operation: Operation;
   readonly request: ClaimRequest & { arrivals: number };
-  readonly callers: Caller[];
+  readonly callers: Caller<ClaimAnswer>[];
   /** `asking` until one of its sends is answered or all are given up. The same claimId can be answered more than once. */
   state: "asking" | "answered" | "refused";
   firstSentMs: number | undefined;
@@ -109,7 +104,7 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
     return new Promise((resolve, reject) => {
       const { signal } = operation;
       if (signal?.aborted) return reject(signal.reason);
-      const caller = signal === undefined ? { resolve, reject, left: false } : leavingCaller(resolve, reject, signal);
+      const caller: Caller<ClaimAnswer> = newCaller(resolve, reject, signal);
       const gathered = gathering.get(operation.id);
       if (gathered !== undefined && sameTerms(gathered.operation, operation)) {
         if (gathered.callers.length >= JOINERS_MAX) return reject(tooManyJoiners(operation.key));
@@ -214,7 +209,9 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
     if (result.kind !== "granted") return;
     const { scope, key } = operation;
     sendSettlement({ kind: "release", scope, key, token: result.token, arrivals: 0 }).then(
-      () => onReleased(operation, result),
+      (released) => {
+        if (released.kind === "settled") onReleased(operation, result);
+      },
       // The lease ends by itself.
       () => {},
     );
@@ -260,27 +257,6 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
       claims.close(error);
     },
   };
-}
-
-/** A caller that stops listening when its signal aborts. */
-function leavingCaller(resolve: Caller["resolve"], reject: Caller["reject"], signal: AbortSignal): Caller {
-  const caller: Caller = {
-    left: false,
-    resolve(answer) {
-      signal.removeEventListener("abort", leave);
-      resolve(answer);
-    },
-    reject(error) {
-      signal.removeEventListener("abort", leave);
-      reject(error);
-    },
-  };
-  const leave = () => {
-    caller.left = true;
-    caller.reject(signal.reason);
-  };
-  signal.addEventListener("abort", leave, { once: true });
-  return caller;
 }
 
 function settlementBytes(settlement: Settlement): number {

@@ -6,8 +6,6 @@ import type {
   ExtendResult,
   Failure,
   Lease,
-  Resolution,
-  ResolveResult,
   Settlement,
   SettleResult,
 } from "./store.js";
@@ -181,7 +179,11 @@ function running(request: ClaimRequest, token: Token, nowMs: number, past: Store
 }
 
 /** Retention starts here, and not at the claim: running work never expires by it. */
-function end(record: StoredRecord, settledBy: NonNullable<StoredRecord["settledBy"]>, nowMs: number): StoredRecord {
+export function end(
+  record: StoredRecord,
+  settledBy: NonNullable<StoredRecord["settledBy"]>,
+  nowMs: number,
+): StoredRecord {
   return { ...record, settledBy, finishedAtMs: nowMs, expiresAtMs: nowMs + record.retentionMs };
 }
 
@@ -265,41 +267,4 @@ export function decideExtend(
   if (isAbsent(record, nowMs) || record.token !== lease.token || !isLive(record, nowMs)) return LOST;
   const leaseUntilMs = nowMs + lease.leaseMs;
   return { result: { kind: "extended", leaseUntilMs }, write: { ...record, leaseUntilMs } };
-}
-
-/** Who sees an abandoned claim of policy `hold` moves it to `uncertain`. */
-export function decideAbandoned(record: StoredRecord, nowMs: number): StoredRecord | undefined {
-  const abandoned = record.status === "running" && record.onAbandoned === "hold" && nowMs >= record.leaseUntilMs;
-  return abandoned ? { ...record, status: "uncertain" } : undefined;
-}
-
-/** Refused if the token or the status is not what the person who decides has seen. */
-export function decideResolve(
-  record: StoredRecord | undefined,
-  resolution: Resolution,
-  nowMs: number,
-): Transition<ResolveResult> {
-  if (isAbsent(record, nowMs)) return { result: { kind: "absent" } };
-  const current = decideAbandoned(record, nowMs) ?? record;
-  if (current.token !== resolution.token || current.status !== resolution.seenStatus) {
-    return { result: { kind: "changed" } };
-  }
-  const ended = end(current, "resolve", nowMs);
-  const { to } = resolution;
-  const write: StoredRecord =
-    to.status === "done"
-      ? { ...ended, status: "done", final: false, result: to.result, error: undefined }
-      : {
-          ...ended,
-          status: "failed",
-          final: to.final || (ended.maxAttempts !== undefined && ended.runs >= ended.maxAttempts),
-          error: to.error,
-        };
-  return { result: { kind: "resolved" }, write };
-}
-
-/** Expires the record and drops what it held; the token stays until purge, and a settle never revives it. */
-export function forgotten(record: StoredRecord): StoredRecord {
-  // Zero, not now: a clock that is set back must not bring it to life again.
-  return { ...record, expiresAtMs: 0, result: undefined, error: undefined, metadata: undefined };
 }

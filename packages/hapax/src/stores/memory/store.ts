@@ -2,17 +2,15 @@ import { type Clock, systemClock } from "../../core/clock.js";
 import type { StoredRecord, Token } from "../../core/record.js";
 import type { ClaimRequest, ClaimResult, RecordId, Settlement, SettleResult, Store } from "../../core/store.js";
 import {
-  decideAbandoned,
   decideClaim,
   decideExtend,
-  decideResolve,
   decideSettle,
-  forgotten,
   isAbsent,
   isLive,
   sameBytes,
   withSteps,
 } from "../../core/transitions.js";
+import { decideAbandoned, decideResolve, forgotten } from "../../core/upkeep-transitions.js";
 import { HapaxError } from "../../errors.js";
 
 export interface MemoryStoreOptions {

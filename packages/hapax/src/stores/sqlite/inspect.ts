@@ -8,7 +8,8 @@ import type {
   Resolution,
   ResolveResult,
 } from "../../core/store.js";
-import { decideAbandoned, decideResolve, forgotten, isAbsent, isLive } from "../../core/transitions.js";
+import { isAbsent, isLive } from "../../core/transitions.js";
+import { decideAbandoned, decideResolve, forgotten } from "../../core/upkeep-transitions.js";
 import { HapaxError } from "../../errors.js";
 import { toStoredRow } from "./rows.js";
 import type { Statements } from "./statements.js";

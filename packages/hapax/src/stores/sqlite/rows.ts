@@ -68,6 +68,13 @@ export function toStoredRow(row: Row): StoredRow {
   };
 }
 
+/** `node:sqlite` takes an empty array without memory of its own for NULL. */
+const EMPTY: Uint8Array = Buffer.alloc(0);
+
+export function toBlob(bytes: Uint8Array | undefined): SqliteValue {
+  return bytes === undefined ? null : bytes.byteLength === 0 ? EMPTY : bytes;
+}
+
 /** The values of a record, in the order of the columns. */
 export function toValues(record: StoredRecord): SqliteValue[] {
   return [
@@ -90,9 +97,9 @@ export function toValues(record: StoredRecord): SqliteValue[] {
     record.runs,
     record.seen,
     record.settledBy ?? null,
-    record.result ?? null,
-    record.error ?? null,
-    record.metadata ?? null,
+    toBlob(record.result),
+    toBlob(record.error),
+    toBlob(record.metadata),
   ];
 }
 
@@ -112,7 +119,7 @@ export function toInsertValues(record: StoredRecord): SqliteValue[] {
     record.firstSeenAtMs,
     record.lastSeenAtMs,
     record.seen,
-    record.metadata ?? null,
+    toBlob(record.metadata),
   ];
 }
 
