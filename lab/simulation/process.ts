@@ -85,7 +85,6 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
     say(`call ${call.number} asks for ${key} ${shownSpec(spec)}`);
     const ended = (how: string) => {
       call.endedMs = time.nowMs;
-      call.waited = call.endedMs !== call.startedMs;
       say(`call ${call.number} ends: ${how}`);
       leaving?.();
       pending.delete(call);

@@ -97,6 +97,7 @@ function grantedNew(state: RecordState, request: ClaimRequest, result: Grant, no
     state.generationSinceMs = state.time.nowMs;
     state.steps = new Map();
     state.fingerprint = undefined;
+    state.beganWithoutFingerprint = request.fingerprint === undefined;
     state.runs = 0;
     state.seen = 0;
   } else {

@@ -23,7 +23,7 @@ export function checkRecord(state: RecordState, record: StoredRecord, nowMs: num
  *                                        call ─── counts here
  */
 export function checkSeen(state: RecordState, calls: readonly ObservedCall[], faults: boolean): void {
-  const { generation, generationSinceMs, seen } = state;
+  const { generation, generationSinceMs, beganWithoutFingerprint, seen } = state;
   const here = calls.filter(({ startedMs }) => generation === 1 || startedMs > generationSinceMs);
   if (faults) {
     const acknowledged = here.filter(({ ended }) => ended === "value").length;
@@ -35,7 +35,6 @@ export function checkSeen(state: RecordState, calls: readonly ObservedCall[], fa
     ({ endedMs, ended }) => generation === 1 || ended === "left" || (endedMs ?? Infinity) >= generationSinceMs,
   );
   const least = here.filter((call) => call.ended !== "key-reused" && call.ended !== "left").length;
-  // Who waited for work without a fingerprint was counted, and may still turn out a mismatch.
-  const most = perhaps.filter(({ ended, waited }) => ended !== "key-reused" || waited).length;
+  const most = perhaps.filter(({ ended }) => ended !== "key-reused" || beganWithoutFingerprint).length;
   if (seen < least || seen > most) broken(state, "I8", `seen is ${seen}, and ${least} to ${most} calls came`);
 }

@@ -23,8 +23,6 @@ export interface ObservedCall {
   readonly startedMs: number;
   endedMs: number | undefined;
   execution: Execution | undefined;
-  /** Time passed before it ended. */
-  waited: boolean;
   /** `value`, `left`, or the code of its error. */
   ended: string | undefined;
 }

@@ -88,7 +88,6 @@ export function createObserver({ plan, library, store, time, storeNowMs, verdict
         absentAtStart: isAbsent(state, storeNowMs()),
         startedMs: time.nowMs,
         endedMs: undefined,
-        waited: false,
         execution: undefined,
         ended: undefined,
       };

@@ -42,6 +42,8 @@ export interface RecordState {
   expiresAtMs: number | undefined;
   maxAttempts: number | undefined;
   fingerprint: string | undefined;
+  /** This generation began without a fingerprint: who was counted then may turn out a mismatch later. */
+  beganWithoutFingerprint: boolean;
   runs: number;
   seen: number;
   /** Results of the steps that it keeps. */
@@ -80,6 +82,7 @@ export function createRecordState(
     expiresAtMs: undefined,
     maxAttempts: undefined,
     fingerprint: undefined,
+    beganWithoutFingerprint: false,
     runs: 0,
     seen: 0,
     steps: new Map(),

@@ -151,7 +151,6 @@ describe("an option that nobody would read", () => {
       /createHapax.*"leese".*lease/,
     ],
     ["run", () => hapax.run(asCall({ ...good, onbusy: "wait" }), () => 1), /"onbusy".*onBusy/],
-    ["transaction", () => hapax.transaction(asCall({ ...good, retries: 1 }), () => 1), /"retries"/],
     [
       "wrap",
       () => hapax.wrap(async () => 1, { scope: "s", keys: 1 } as unknown as { scope: string }),

@@ -94,7 +94,7 @@ export function thrownBy(call: Promise<unknown>): Promise<unknown> {
 }
 
 /** A test that ends early leaves no rejection unheard, which would fail its neighbours. */
-function heard<T>(promise: Promise<T>): Promise<T> {
+export function heard<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { documents } from "../../src/index.js";
-import { heldWork, refusal, thrownBy, watched } from "./held-work.js";
+import { heard, heldWork, refusal, thrownBy, watched } from "./held-work.js";
 import { another, EACH_STORE, onMemory, type SetupOptions } from "./make-hapax.js";
 
 const call = { scope: "reports", key: "r-1" };
@@ -119,7 +119,7 @@ describe("a function that runs past its timeout", () => {
   it("is timed by the clock that does not jump: a wall clock set forward does not end it", async () => {
     const { hapax, clock, emitted } = onMemory({ ...documents, timeout: "4m" });
     const work = heldWork();
-    const out = hapax.run(call, work.fn);
+    const out = heard(hapax.run(call, work.fn));
     await work.started();
     clock.setWall(5 * 60_000);
     await clock.advance(2 * 60_000);

@@ -1,10 +1,9 @@
 import type { StoredRecord, Token } from "../../core/record.js";
 import type { ClaimRequest, ClaimResult } from "../../core/store.js";
 import { answerDone, type ClaimDecision, decideClaim, withSteps } from "../../core/transitions.js";
-import { changedOne } from "./handle.js";
-import { type StoredRow, toDoneRecord, toInsertValues, toStoredRow } from "./rows.js";
+import { type StoredRow, toDoneRecord, toStoredRow } from "./rows.js";
 import type { Statements } from "./statements.js";
-import { dropSteps, rewrite } from "./write.js";
+import { dropSteps, insert, rewrite } from "./write.js";
 
 const NO_STEPS: ReadonlyMap<string, Uint8Array> = new Map();
 
@@ -63,7 +62,7 @@ export class ClaimBatch {
 
   #create(request: ClaimRequest): ClaimResult {
     const decision = decideClaim(undefined, request, this.#nowMs, this.#nextToken);
-    if (decision.write !== undefined && changedOne(this.#statements.insert.run(...toInsertValues(decision.write)))) {
+    if (decision.write !== undefined && insert(this.#statements, decision.write)) {
       return withSteps(decision.result, NO_STEPS);
     }
     const row = this.#statements.find.get(request.scope, request.key);

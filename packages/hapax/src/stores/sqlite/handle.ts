@@ -35,20 +35,21 @@ export interface Query {
 
 export function prepareQuery(db: SqliteHandle, sql: string): Query {
   const statement = db.prepare(sql);
-  const arrays = statement.raw !== undefined || statement.setReturnArrays !== undefined;
-  if (statement.raw !== undefined) statement.raw();
-  else statement.setReturnArrays?.(true);
   // The user's handle may read bigints by default; ours all fit a number.
   statement.safeIntegers?.(false);
   statement.setReadBigInts?.(false);
-  const toRow = (row: unknown): Row => (arrays ? (row as Row) : Object.values(row as object));
+  if (statement.raw !== undefined || statement.setReturnArrays !== undefined) {
+    if (statement.raw !== undefined) statement.raw();
+    else statement.setReturnArrays?.(true);
+    return statement as Query;
+  }
+  const toRow = (row: unknown): Row => Object.values(row as object);
   return {
     get(...parameters) {
       const row = statement.get(...parameters);
       return row === undefined ? undefined : toRow(row);
     },
-    all: (...parameters) =>
-      arrays ? (statement.all(...parameters) as Row[]) : statement.all(...parameters).map(toRow),
+    all: (...parameters) => statement.all(...parameters).map(toRow),
   };
 }
 

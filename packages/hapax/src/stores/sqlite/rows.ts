@@ -103,26 +103,6 @@ export function toValues(record: StoredRecord): SqliteValue[] {
   ];
 }
 
-/** The values of a record that a grant has just made, in the order of the insert: the rest of its columns are given. */
-export function toInsertValues(record: StoredRecord): SqliteValue[] {
-  return [
-    record.scope,
-    record.key,
-    Number(record.token),
-    record.claimId,
-    record.owner,
-    record.fingerprint ?? null,
-    record.onAbandoned,
-    record.maxAttempts ?? null,
-    record.leaseUntilMs,
-    record.retentionMs,
-    record.firstSeenAtMs,
-    record.lastSeenAtMs,
-    record.seen,
-    toBlob(record.metadata),
-  ];
-}
-
 /** Reads what `findDone` answers. */
 export function toDoneRecord(row: Row): DoneRecord {
   return {

@@ -1,6 +1,28 @@
 import type { StoredRecord, Token } from "../../core/record.js";
-import { toValues } from "./rows.js";
+import { changedOne } from "./handle.js";
+import { toBlob, toValues } from "./rows.js";
 import type { Statements } from "./statements.js";
+
+/** Creates the record of a first grant; `false`: there is one. What a new record never has is given in the statement. */
+export function insert(statements: Statements, record: StoredRecord): boolean {
+  const inserted = statements.insert.run(
+    record.scope,
+    record.key,
+    Number(record.token),
+    record.claimId,
+    record.owner,
+    record.fingerprint ?? null,
+    record.onAbandoned,
+    record.maxAttempts ?? null,
+    record.leaseUntilMs,
+    record.retentionMs,
+    record.firstSeenAtMs,
+    record.lastSeenAtMs,
+    record.seen,
+    toBlob(record.metadata),
+  );
+  return changedOne(inserted);
+}
 
 /** Writes a record over the one of `token`; with a new token the row moves, and its steps with it. */
 export function rewrite(statements: Statements, token: Token, record: StoredRecord): void {
