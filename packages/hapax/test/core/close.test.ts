@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../src/stores/memory/index.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
-import { heldWork, refusal, thrownBy, watched } from "./held-work.js";
+import { deferred, heard, heldWork, refusal, thrownBy, watched } from "./held-work.js";
 import { another, EACH_STORE, onMemory, onSqlite, type SetupOptions } from "./make-hapax.js";
-import { refused, withFaults } from "./store-with-faults.js";
+import { firstTimes, lateReply, refused, withFaults } from "./store-with-faults.js";
 
 const call = { scope: "jobs", key: "j-1" };
 
@@ -93,6 +93,35 @@ describe("close", () => {
     expect(await out).toBe(signal.reason);
   });
 
+  it("still records what heeds its signal, so that the next process need not wait for the lease", async () => {
+    const setup = setUp();
+    const work = heldWork();
+    const out = thrownBy(setup.hapax.run(call, work.fn));
+    await work.started();
+    const { signal } = work.ctx;
+    const closing = setup.hapax.close({ timeout: "1s" });
+    await setup.clock.advance(1_000);
+    await closing;
+    work.fail(signal.reason);
+    await out;
+    expect(await another(setup).hapax.run(call, () => "next")).toMatchObject({ value: "next", attempt: 2 });
+  });
+
+  it("does not pass for a timeout of the function", async () => {
+    const { hapax, clock, emitted } = setUp();
+    const work = heldWork();
+    const out = thrownBy(hapax.run({ ...call, timeout: "10m" }, work.fn));
+    await work.started();
+    const { signal } = work.ctx;
+    const closing = hapax.close({ timeout: "1s" });
+    await clock.advance(1_000);
+    await closing;
+    expect(emitted("timeout")).toEqual([]);
+    expect(signal.reason).toMatchObject({ code: "closed" });
+    work.fail(signal.reason);
+    expect(await out).toMatchObject({ code: "closed" });
+  });
+
   it("takes a timeout of the caller's own, and refuses a bad one", async () => {
     const { hapax, clock } = setUp();
     const work = heldWork();
@@ -139,6 +168,23 @@ describe("close", () => {
     await clock.advance(60_000);
     expect(work.runs).toBe(0);
     expect((await waiting).code).toBe("closed");
+  });
+
+  it("lets nothing begin after it: a claim that is under way is given back when it is granted", async () => {
+    const { hapax, clock, faults, emitted } = setUp();
+    const reply = deferred<void>();
+    faults.claim = firstTimes(1, lateReply(reply.promise));
+    const work = heldWork();
+    const waiting = refusal(hapax.run(call, work.fn));
+    await clock.settle();
+    const closing = hapax.close({ timeout: "1s" });
+    await clock.advance(1_000);
+    await closing;
+    expect((await waiting).code).toBe("closed");
+    reply.resolve();
+    await clock.settle();
+    expect(work.runs).toBe(0);
+    expect(emitted("released")).toHaveLength(1);
   });
 
   it("ends who joined what it aborts", async () => {
@@ -199,9 +245,15 @@ describe("close", () => {
   });
 
   it("leaves records readable: looking is not a call", async () => {
-    const { hapax } = setUp();
+    const { hapax, faults, clock } = setUp();
     await hapax.run(call, () => "kept");
+    const reply = deferred<void>();
+    faults.read = firstTimes(1, lateReply(reply.promise));
+    const during = heard(hapax.get(call));
     await hapax.close();
+    reply.resolve();
+    await clock.settle();
+    expect((await during)?.result).toBe("kept");
     expect((await hapax.get(call))?.result).toBe("kept");
   });
 });

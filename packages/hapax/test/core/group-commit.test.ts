@@ -35,6 +35,7 @@ function setUp(options: Options = {}) {
   return {
     clock,
     sent,
+    close: (error: unknown) => group.close(error),
     send: (name: string, bytes = 0) =>
       new Promise<string>((resolve, reject) => group.send({ name, bytes, resolve, reject })),
     /** Answers the batch with this number. */
@@ -261,5 +262,40 @@ describe("a batch that is not answered", () => {
     expect((await b)?.code).toBe("store-unavailable");
     expect((await c)?.code).toBe("store-unavailable");
     expect(sent).toEqual([["a", "b", "c"], ["a"], ["b"]]);
+  });
+});
+
+describe("a group commit that is closed", () => {
+  it("rejects what is under way, what waits and what is sent later, each with the reason", async () => {
+    const { send, sent, close, clock } = setUp();
+    const reason = new Error("closing time");
+    const all = [thrownBy(send("a"))];
+    await Promise.resolve();
+    all.push(thrownBy(send("b")));
+    close(reason);
+    all.push(thrownBy(send("c")));
+    expect(await Promise.all(all)).toEqual([reason, reason, reason]);
+    await clock.settle();
+    expect(sent).toEqual([["a"]]);
+  });
+
+  it("sends nothing that was only scheduled", async () => {
+    const { send, sent, close, clock } = setUp({ blocking: true });
+    const a = thrownBy(send("a"));
+    close(new Error("closing time"));
+    await a;
+    await clock.settle();
+    expect(sent).toEqual([]);
+  });
+
+  it("hands an answer that comes later to onLate", async () => {
+    const late: string[] = [];
+    const { send, close, answer } = setUp({ onLate: (_item, reply) => void late.push(reply) });
+    const a = thrownBy(send("a"));
+    await Promise.resolve();
+    close(new Error("closing time"));
+    await a;
+    await answer(0);
+    expect(late).toEqual(["a!"]);
   });
 });

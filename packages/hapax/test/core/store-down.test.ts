@@ -111,12 +111,28 @@ describe("F7 a function that runs unprotected", () => {
     expect(await thrown).toBe(error);
   });
 
-  it("still has its timeout", async () => {
-    const { out, clock } = await unprotected({ timeout: "10s" });
+  it("still has its timeout: the call ends, and the signal aborts", async () => {
+    const { out, clock, work } = await unprotected({ timeout: "10s" });
+    const { signal } = work.ctx;
     const error = refusal(out);
     const ended = watched(error);
     await clock.advance(10_000);
     expect(ended.ended).toBe(true);
+    expect((await error).code).toBe("timeout");
+    expect(signal.aborted).toBe(true);
+  });
+
+  it("is told by its signal when hapax is closed", async () => {
+    const { clock, work, hapax, out } = await unprotected();
+    const { signal } = work.ctx;
+    const ended = thrownBy(out);
+    const closing = hapax.close({ timeout: "1s" });
+    await clock.advance(1_000);
+    await closing;
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toMatchObject({ code: "closed" });
+    work.fail(signal.reason);
+    await ended;
   });
 
   it("P7 is not made unprotected by an error of its own that looks like the store's", async () => {

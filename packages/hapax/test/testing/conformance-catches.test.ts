@@ -4,18 +4,24 @@ import { type ConformanceCase, manualClock, storeConformance } from "../../src/t
 import { MUTANTS, type Mutant } from "./mutants.js";
 
 type Transitions = typeof import("../../src/core/transitions.js");
+type UpkeepTransitions = typeof import("../../src/core/upkeep-transitions.js");
 
 afterEach(() => {
   vi.doUnmock("../../src/core/transitions.js");
+  vi.doUnmock("../../src/core/upkeep-transitions.js");
   vi.resetModules();
 });
 
 /** The kit on a memory store with a fault in it. */
-async function casesOn({ transitions, store: change }: Partial<Mutant>): Promise<readonly ConformanceCase[]> {
+async function casesOn({ transitions, upkeep, store: change }: Partial<Mutant>): Promise<readonly ConformanceCase[]> {
   vi.resetModules();
   vi.doMock("../../src/core/transitions.js", async (importOriginal) => {
     const real = await importOriginal<Transitions>();
     return { ...real, ...transitions?.(real) };
+  });
+  vi.doMock("../../src/core/upkeep-transitions.js", async (importOriginal) => {
+    const real = await importOriginal<UpkeepTransitions>();
+    return { ...real, ...upkeep?.(real) };
   });
   const { memoryStore } = await import("../../src/stores/memory/index.js");
   return storeConformance(() => {

@@ -1,5 +1,6 @@
 import type { StoredRecord } from "../../src/core/record.js";
 import type * as Transitions from "../../src/core/transitions.js";
+import type * as UpkeepTransitions from "../../src/core/upkeep-transitions.js";
 import type { ClaimRequest, RecordId, RecordStore, Settlement, Token } from "../../src/index.js";
 
 /** A store with one fault in it, and the group of the kit's cases that must see it. */
@@ -8,6 +9,7 @@ export interface Mutant {
   readonly caughtBy: string;
   /** Functions of the state machine that are wrong. */
   readonly transitions?: (real: typeof Transitions) => Partial<typeof Transitions>;
+  readonly upkeep?: (real: typeof UpkeepTransitions) => Partial<typeof UpkeepTransitions>;
   /** Operations of the store that are wrong. */
   readonly store?: (real: RecordStore) => Partial<RecordStore>;
 }
@@ -355,7 +357,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "an upkeep that does not look for abandoned claims",
     caughtBy: "abandoned",
-    transitions: () => ({ decideAbandoned: () => undefined }),
+    upkeep: () => ({ decideAbandoned: () => undefined }),
   },
 
   // Attempts.
@@ -424,7 +426,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a decision that ignores the token",
     caughtBy: "resolve",
-    transitions: (real) => ({
+    upkeep: (real) => ({
       decideResolve: (record, resolution, nowMs) =>
         real.decideResolve(record, { ...resolution, token: record?.token ?? resolution.token }, nowMs),
     }),
@@ -432,7 +434,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a decision that ignores the status",
     caughtBy: "resolve",
-    transitions: (real) => ({
+    upkeep: (real) => ({
       decideResolve: (record, resolution, nowMs) =>
         real.decideResolve(
           record === undefined ? undefined : { ...record, status: resolution.seenStatus },
@@ -444,7 +446,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a decision that the worker's settlement is taken for",
     caughtBy: "resolve",
-    transitions: (real) => ({
+    upkeep: (real) => ({
       decideResolve(record, resolution, nowMs) {
         const decision = real.decideResolve(record, resolution, nowMs);
         if (decision.write === undefined) return decision;

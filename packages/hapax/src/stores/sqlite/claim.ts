@@ -1,7 +1,7 @@
 import type { StoredRecord, Token } from "../../core/record.js";
 import type { ClaimRequest, ClaimResult } from "../../core/store.js";
 import { answerDone, type ClaimDecision, decideClaim, withSteps } from "../../core/transitions.js";
-import { type StoredRow, toDoneRecord, toStoredRow } from "./rows.js";
+import { type StoredRow, toBytes, toDoneRecord, toStoredRow } from "./rows.js";
 import type { Statements } from "./statements.js";
 import { dropSteps, insert, rewrite } from "./write.js";
 
@@ -102,7 +102,10 @@ export class ClaimBatch {
       return withSteps(result, NO_STEPS);
     }
     const rows = this.#statements.stepsOf.all(Number(touched.storedToken));
-    return withSteps(result, new Map(rows.map(([name, bytes]) => [name as string, bytes as Uint8Array])));
+    return withSteps(
+      result,
+      new Map(rows.map(([name, bytes]) => [name as string, toBytes(bytes) ?? new Uint8Array()])),
+    );
   }
 
   readonly #nextToken = (): Token => {

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { AbandonedPolicy, SettledBy, Status, StoredRecord, Token } from "../../core/record.js";
 import type { DoneRecord } from "../../core/transitions.js";
 import type { Row, SqliteValue } from "./handle.js";
@@ -61,9 +62,9 @@ export function toStoredRow(row: Row): StoredRow {
       runs: row[17] as number,
       seen: row[18] as number,
       settledBy: (row[19] ?? undefined) as SettledBy | undefined,
-      result: (row[20] ?? undefined) as Uint8Array | undefined,
-      error: (row[21] ?? undefined) as Uint8Array | undefined,
-      metadata: (row[22] ?? undefined) as Uint8Array | undefined,
+      result: toBytes(row[20]),
+      error: toBytes(row[21]),
+      metadata: toBytes(row[22]),
     },
   };
 }
@@ -71,8 +72,20 @@ export function toStoredRow(row: Row): StoredRow {
 /** `node:sqlite` takes an empty array without memory of its own for NULL. */
 const EMPTY: Uint8Array = Buffer.alloc(0);
 
-export function toBlob(bytes: Uint8Array | undefined): SqliteValue {
-  return bytes === undefined ? null : bytes.byteLength === 0 ? EMPTY : bytes;
+/**
+ * Bytes that are text lie in the table as text: people can read them there, and drivers read text faster than blobs.
+ * Everything else (and text with NUL, at which some drivers stop) lies there as it is.
+ */
+export function fromBytes(bytes: Uint8Array | undefined): SqliteValue {
+  if (bytes === undefined) return null;
+  if (bytes.byteLength === 0) return EMPTY;
+  if (!isUtf8(bytes) || bytes.includes(0)) return bytes;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}
+
+export function toBytes(stored: unknown): Uint8Array | undefined {
+  if (typeof stored === "string") return Buffer.from(stored);
+  return (stored ?? undefined) as Uint8Array | undefined;
 }
 
 /** The values of a record, in the order of the columns. */
@@ -97,9 +110,9 @@ export function toValues(record: StoredRecord): SqliteValue[] {
     record.runs,
     record.seen,
     record.settledBy ?? null,
-    toBlob(record.result),
-    toBlob(record.error),
-    toBlob(record.metadata),
+    fromBytes(record.result),
+    fromBytes(record.error),
+    fromBytes(record.metadata),
   ];
 }
 
@@ -109,7 +122,7 @@ export function toDoneRecord(row: Row): DoneRecord {
     token: String(row[0]) as Token,
     fingerprint: (row[1] ?? undefined) as string | undefined,
     runs: row[2] as number,
-    result: (row[3] ?? undefined) as Uint8Array | undefined,
+    result: toBytes(row[3]),
     expiresAtMs: row[4] as number,
   };
 }

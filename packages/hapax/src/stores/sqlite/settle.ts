@@ -1,7 +1,7 @@
 import type { Completion, Lease, Settlement, SettleResult } from "../../core/store.js";
 import { decideSettle, sameBytes } from "../../core/transitions.js";
 import { changedOne } from "./handle.js";
-import { toBlob, toStoredRow } from "./rows.js";
+import { fromBytes, toBytes, toStoredRow } from "./rows.js";
 import type { Statements } from "./statements.js";
 import { dropSteps, rewrite } from "./write.js";
 
@@ -30,14 +30,14 @@ export function settleOne(statements: Statements, settlement: Settlement, nowMs:
 function completeOpen(statements: Statements, completion: Completion, nowMs: number): boolean {
   const { scope, key, token, result, metadata, arrivals } = completion;
   if (arrivals > 0 || metadata !== undefined) return false;
-  return changedOne(statements.complete.run(toBlob(result), nowMs, nowMs, Number(token), scope, key));
+  return changedOne(statements.complete.run(fromBytes(result), nowMs, nowMs, Number(token), scope, key));
 }
 
 /** A step is written once; the same bytes again are a lost reply. */
 function keepStep(statements: Statements, token: number, name: string, bytes: Uint8Array): boolean {
   const stored = statements.findStep.get(token, name);
-  if (stored !== undefined) return sameBytes(stored[0] as Uint8Array, bytes);
-  statements.addStep.run(token, name, toBlob(bytes));
+  if (stored !== undefined) return sameBytes(toBytes(stored[0]), bytes);
+  statements.addStep.run(token, name, fromBytes(bytes));
   statements.countStep.run(token);
   return true;
 }

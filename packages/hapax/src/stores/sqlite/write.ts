@@ -1,6 +1,6 @@
 import type { StoredRecord, Token } from "../../core/record.js";
 import { changedOne } from "./handle.js";
-import { toBlob, toValues } from "./rows.js";
+import { fromBytes, toValues } from "./rows.js";
 import type { Statements } from "./statements.js";
 
 /** Creates the record of a first grant; `false`: there is one. What a new record never has is given in the statement. */
@@ -19,7 +19,7 @@ export function insert(statements: Statements, record: StoredRecord): boolean {
     record.firstSeenAtMs,
     record.lastSeenAtMs,
     record.seen,
-    toBlob(record.metadata),
+    fromBytes(record.metadata),
   );
   return changedOne(inserted);
 }

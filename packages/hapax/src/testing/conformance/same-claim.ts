@@ -17,6 +17,7 @@ export const sameClaimClauses: readonly Clause[] = [
       const again = await trial.grant({ claimId: CLAIM_ID });
       assert.equal(again.token, first.token);
       assert.equal(again.runs, first.runs);
+      assert.equal(again.takeover, false);
       assert.equal(again.leaseUntilMs, first.leaseUntilMs);
       expectSameRecord(await trial.record(), before);
     },
