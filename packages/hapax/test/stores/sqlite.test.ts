@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterAll, describe, it } from "vitest";
-import { type SqliteHandle, sqliteStore } from "../../src/stores/sqlite/index.js";
+import { type SqliteHandle, type SqliteStoreOptions, sqliteStore } from "../../src/stores/sqlite/index.js";
 import { manualClock, storeConformance } from "../../src/testing/index.js";
 import { nodeSqliteShape } from "./node-sqlite-shape.js";
 
@@ -11,11 +11,11 @@ const folder = mkdtempSync(join(tmpdir(), "hapax-sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** One file for all cases, as one database serves all of an application. */
-function runKit(driver: string, shape: (db: Database.Database) => SqliteHandle): void {
+function runKit(driver: string, shape: (db: Database.Database) => SqliteHandle, options: SqliteStoreOptions): void {
   describe(`the SQLite store is a store, with ${driver}`, () => {
     const clock = manualClock();
     const db = new Database(join(folder, `${driver}.db`));
-    const store = sqliteStore(shape(db), { clock });
+    const store = sqliteStore(shape(db), { ...options, clock });
     const cases = storeConformance(async () => {
       await store.migrate();
       return { store, passTime: clock.advance };
@@ -25,5 +25,5 @@ function runKit(driver: string, shape: (db: Database.Database) => SqliteHandle):
   });
 }
 
-runKit("better-sqlite3", (db) => db);
-runKit("a driver like node:sqlite", nodeSqliteShape);
+runKit("better-sqlite3", (db) => db, { synchronous: "full" });
+runKit("a driver like node:sqlite", nodeSqliteShape, { synchronous: "normal" });

@@ -1,7 +1,11 @@
 import { AssertionError } from "node:assert";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type ConformanceCase, manualClock, storeConformance } from "../../src/testing/index.js";
-import { MUTANTS, type Mutant } from "./mutants.js";
+import { batchMutants } from "./mutants/batches.js";
+import { claimMutants } from "./mutants/claims.js";
+import { lifetimeMutants } from "./mutants/lifetimes.js";
+import type { Mutant } from "./mutants/mutant.js";
+import { settlementMutants } from "./mutants/settlements.js";
 
 type Transitions = typeof import("../../src/core/transitions.js");
 type UpkeepTransitions = typeof import("../../src/core/upkeep-transitions.js");
@@ -42,13 +46,16 @@ describe("the kit", () => {
     expect(await failuresOf(await casesOn({}))).toEqual([]);
   });
 
-  it.each(MUTANTS)("catches $name", async (mutant) => {
-    const cases = (await casesOn(mutant)).filter(({ group }) => group === mutant.caughtBy);
-    const failures = await failuresOf(cases);
-    expect(failures.length).toBeGreaterThan(0);
-    // It was the check that saw it: nothing fell over.
-    expect(failures[0]).toBeInstanceOf(AssertionError);
-  });
+  it.each([...claimMutants, ...settlementMutants, ...lifetimeMutants, ...batchMutants])(
+    "catches $name",
+    async (mutant) => {
+      const cases = (await casesOn(mutant)).filter(({ group }) => group === mutant.caughtBy);
+      const failures = await failuresOf(cases);
+      expect(failures.length).toBeGreaterThan(0);
+      // It was the check that saw it: nothing fell over.
+      expect(failures[0]).toBeInstanceOf(AssertionError);
+    },
+  );
 
   it("names every case once", async () => {
     const names = storeConformance(() => expect.unreachable()).map(({ group, name }) => `${group}: ${name}`);

@@ -40,6 +40,13 @@ export class ClaimBatch {
     this.#lastToken = Number(statements.lastToken.get()?.[0]);
   }
 
+  /** Whether nothing happened but that arrivals were counted. */
+  get onlyCounts(): boolean {
+    if (this.#drawn > 0) return false;
+    for (const { rewritten } of this.#touched.values()) if (rewritten) return false;
+    return true;
+  }
+
   /** How many requests met a record. */
   get known(): number {
     return this.#known;

@@ -60,8 +60,11 @@ export function changedOne({ changes }: { readonly changes: number | bigint }): 
 
 /** Writes one at a time, without ever blocking the event loop on a file that another process has locked. */
 export interface Writer {
-  /** Runs `work` inside BEGIN IMMEDIATE … COMMIT. It is synchronous: nobody else can use the handle in between. */
-  write<T>(work: () => T): Promise<T>;
+  /**
+   * Runs `work` inside BEGIN IMMEDIATE … COMMIT. It is synchronous: nobody else can use the handle in between.
+   * `relaxed`: the commit need not outlive a power cut, and does not wait for the disk.
+   */
+  write<T>(work: () => T, relaxed?: boolean): Promise<T>;
 }
 
 /** Thrown inside `write` to undo it and answer `value`. */
@@ -86,14 +89,17 @@ export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: numb
    * The handle is the user's, and so is its busy timeout; but while it waits by it the whole process stands still.
    * So it is put aside for the one statement that may find the file locked.
    */
-  function tryBegin(): boolean {
+  function tryBegin(relaxed: boolean): boolean {
     if (userBusyTimeoutMs !== 0) db.exec("pragma busy_timeout = 0");
     try {
       if (!isSetUp) setUp();
       isSetUp = true;
+      // It can only be set outside a transaction. The handle is shared, so it is set back right after this one.
+      if (relaxed) db.exec("pragma synchronous = normal");
       begin.run();
       return true;
     } catch (error) {
+      if (relaxed) db.exec("pragma synchronous = full");
       if (isBusy(error)) return false;
       throw unavailable(error);
     } finally {
@@ -101,9 +107,9 @@ export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: numb
     }
   }
 
-  async function write<T>(work: () => T): Promise<T> {
+  async function write<T>(work: () => T, relaxed = false): Promise<T> {
     const giveUpMs = clock.monotonicMs() + busyTimeoutMs;
-    for (let retryMs = 1; !tryBegin(); retryMs = Math.min(retryMs * 2, RETRY_MS_MAX)) {
+    for (let retryMs = 1; !tryBegin(relaxed); retryMs = Math.min(retryMs * 2, RETRY_MS_MAX)) {
       if (clock.monotonicMs() >= giveUpMs) throw locked(busyTimeoutMs);
       await sleep(clock, retryMs * (0.5 + Math.random() / 2));
     }
@@ -115,6 +121,8 @@ export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: numb
       undo();
       if (error instanceof Rollback) return error.value as T;
       throw error;
+    } finally {
+      if (relaxed) db.exec("pragma synchronous = full");
     }
   }
 

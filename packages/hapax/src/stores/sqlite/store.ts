@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../../core/clock.js";
 import { type Duration, parseDurationMs } from "../../core/durations.js";
-import type { ClaimRequest, Store } from "../../core/store.js";
+import type { ClaimRequest, ClaimResult, Store } from "../../core/store.js";
 import { HapaxError } from "../../errors.js";
 import { ClaimBatch } from "./claim.js";
 import { createWriter, prepareQuery, Rollback, type SqliteHandle, unavailable, type Writer } from "./handle.js";
@@ -22,7 +22,8 @@ export interface SqliteStoreOptions {
   /** Its tables are called `<prefix>_record`, `<prefix>_step`, `<prefix>_token`, `<prefix>_migration`. Default `hapax`. */
   readonly prefix?: string;
   /**
-   * `full` (the default) keeps every acknowledged write through a power cut; `normal` only through a crash of the process.
+   * `full` (the default) keeps every grant and every settlement that was answered through a power cut; only the count of
+   * arrivals may then fall behind. `normal` keeps them through a crash of the process, not of the machine.
    */
   readonly synchronous?: "full" | "normal";
   /** How long to try for a file that others keep locked. Default 4 s. */
@@ -56,13 +57,31 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
   }
 
   /** One transaction, with the clock read once the write lock is held. */
-  async function inTransaction<T>(work: (nowMs: number) => T): Promise<T> {
+  async function inTransaction<T>(work: (nowMs: number) => T, relaxed = false): Promise<T> {
     try {
       writer ??= createWriter(db, clock, busyTimeoutMs, setUp);
-      return await writer.write(() => work(clock.wallMs()));
+      return await writer.write(() => work(clock.wallMs()), relaxed);
     } catch (error) {
       throw unavailable(error);
     }
+  }
+
+  /**
+   * A grant must be on disk before it is answered; that an arrival was counted need not. So a batch of which only
+   * replays are expected is tried without waiting for the disk, and done again should there be more in it.
+   */
+  function claimBatch(requests: readonly ClaimRequest[], onlyCounting: true): Promise<ClaimResult[] | undefined>;
+  function claimBatch(requests: readonly ClaimRequest[], onlyCounting: false): Promise<ClaimResult[]>;
+  function claimBatch(requests: readonly ClaimRequest[], onlyCounting: boolean): Promise<ClaimResult[] | undefined> {
+    const relaxed = onlyCounting && synchronous === "full";
+    return inTransaction((nowMs) => {
+      const batch = new ClaimBatch(prepared(), nowMs, expectDone);
+      const results = requests.map((request) => batch.claim(request));
+      expectDone = batch.known * 2 > requests.length;
+      if (relaxed && !batch.onlyCounts) throw new Rollback(undefined);
+      batch.flush();
+      return results;
+    }, relaxed);
   }
 
   function prepared(): Statements {
@@ -91,14 +110,10 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
 
     migrate: () => inTransaction((nowMs) => applyMigrations(db, prefix, nowMs)),
 
-    claim: (requests: readonly ClaimRequest[]) =>
-      inTransaction((nowMs) => {
-        const batch = new ClaimBatch(prepared(), nowMs, expectDone);
-        const results = requests.map((request) => batch.claim(request));
-        batch.flush();
-        expectDone = batch.known * 2 > requests.length;
-        return results;
-      }),
+    async claim(requests) {
+      const replayed = expectDone ? await claimBatch(requests, true) : undefined;
+      return replayed ?? claimBatch(requests, false);
+    },
 
     extend: (leases) =>
       inTransaction((nowMs) =>

@@ -152,6 +152,28 @@ export const batchClauses: readonly Clause[] = [
     }),
   ),
   {
+    rule: "waist, rule 9",
+    name: "the arrivals of one batch are counted record by record",
+    async check(trial) {
+      for (const key of ["done", "running", "failed"] as const) await reach(trial, key, { key });
+      const arrivals = [
+        ["done", 1],
+        ["running", 2],
+        ["failed", 0],
+        ["done", 3],
+        ["new", 4],
+        ["running", 1],
+        ["failed", 5],
+        ["new", 1],
+      ] as const;
+      for (let times = 1; times <= 2; times += 1) {
+        await trial.store.claim(arrivals.map(([key, count]) => trial.request({ key, arrivals: count })));
+        const seen = ["done", "running", "failed", "new"].map(async (key) => (await trial.record(key)).seen);
+        assert.deepEqual(await Promise.all(seen), [1 + 4 * times, 1 + 3 * times, 1 + 5 * times, 5 * times]);
+      }
+    },
+  },
+  {
     rule: "waist, rule 2",
     name: "a new key with two fingerprints in one batch is granted to one, and a mismatch to the other",
     async check(trial) {

@@ -14,8 +14,10 @@ export const mismatchClauses: readonly Clause[] = [
         await reach(trial, state, { fingerprint: "a" });
         const before = await trial.record();
         const other = { fingerprint: "b", arrivals: 5, metadata: bytes("other"), owner: "other" };
-        expectKind(await trial.claim(other), "mismatch");
-        expectSameRecord(await trial.record(), before);
+        for (let times = 0; times < 2; times += 1) {
+          expectKind(await trial.claim(other), "mismatch");
+          expectSameRecord(await trial.record(), before);
+        }
       },
     }),
   ),

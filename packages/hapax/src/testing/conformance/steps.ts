@@ -135,6 +135,19 @@ export const stepClauses: readonly Clause[] = [
     },
   },
   {
+    rule: "waist, rule 4",
+    name: "a claim that is twice in one batch has the steps twice",
+    async check(trial) {
+      const { token } = await trial.grant();
+      expectKind(await trial.step(token), "settled");
+      expectKind(await trial.fail(token), "settled");
+      const request = trial.request();
+      for (const answer of await trial.store.claim([request, request])) {
+        expectSteps(expectKind(answer, "granted"), { step: "step result" });
+      }
+    },
+  },
+  {
     rule: "waist",
     name: "steps belong to their own key",
     async check(trial) {

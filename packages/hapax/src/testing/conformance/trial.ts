@@ -35,7 +35,7 @@ export interface StoreUnderTest {
  * A lease or a retention that a case waits out: short enough to be slept through, long enough for a slow server to
  * answer before it ends.
  */
-export const BRIEF_MS: number = 300;
+export const BRIEF_MS: number = 400;
 
 /** A lease or a retention that does not end while a case runs. */
 export const LONG_MS: number = 600_000;
