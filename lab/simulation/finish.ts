@@ -1,5 +1,4 @@
-import type { CallSpec } from "./plan.js";
-import { STEADY_CLOCK } from "./process-clock.js";
+import { type CallSpec, STEADY_PROCESS } from "./plan.js";
 import { keyOf } from "./script.js";
 import type { World } from "./world.js";
 
@@ -52,7 +51,7 @@ const FRESH_CALL: CallSpec = {
 };
 
 async function askOnceMore(world: World): Promise<void> {
-  const fresh = world.spawn("fresh", STEADY_CLOCK);
+  const fresh = world.spawn("fresh", STEADY_PROCESS);
   world.processes.push(fresh);
   for (let key = 0; key < world.plan.keys; key += 1) fresh.start(FRESH_CALL, keyOf(world, key));
   const calls = [...fresh.pending.keys()];

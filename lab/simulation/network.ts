@@ -10,6 +10,8 @@ export interface Peer extends Host {
   /** What it sent before it died does not arrive either. */
   readonly losesMessages: boolean;
   readonly standing: boolean;
+  /** Neither hears the store nor, if cut off both ways, reaches it. */
+  readonly cut: "replies" | "both" | undefined;
   /** What reaches it while it stands still, for later. */
   readonly inbox: (() => void)[];
 }
@@ -82,8 +84,10 @@ export function createNetwork({ plan, scheduler, time, timeline, HapaxErrorClass
     });
   }
 
+  const isCut = ({ cut }: Peer) => (healed ? undefined : cut);
+
   function receive(to: Peer, what: string, arrive: () => void): void {
-    if (!to.alive) return;
+    if (!to.alive || isCut(to) !== undefined) return;
     if (to.standing) {
       to.inbox.push(() => enqueue(what, () => receive(to, what, arrive)));
       return;
@@ -100,6 +104,7 @@ export function createNetwork({ plan, scheduler, time, timeline, HapaxErrorClass
     const number = sent;
     const about = `#${number} ${what}`;
     timeline.add(from.name, `sends ${about}${shownFate(fate)}`);
+    if (isCut(from) === "both") return new Promise(() => {});
     return new Promise((resolve, reject) => {
       const fail = (why: string) =>
         receive(from, about, () => {

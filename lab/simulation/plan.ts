@@ -21,11 +21,17 @@ export interface Plan {
   readonly upkeepMs: number | undefined;
   readonly defaults: Settings;
   readonly keys: number;
-  readonly processes: readonly ClockSpec[];
+  readonly processes: readonly ProcessSpec[];
   /** What becomes of the messages, in the order in which they are sent; those beyond the end arrive. */
   readonly fates: readonly Fate[];
   readonly script: readonly Command[];
 }
+
+export interface ProcessSpec extends ClockSpec {
+  readonly onAbandoned: "rerun" | "hold";
+}
+
+export const STEADY_PROCESS: ProcessSpec = { rate: 1, wallOffMs: 0, onAbandoned: "rerun" };
 
 /** The part of hapax's `Behaviour` that the simulation varies. */
 export interface Settings {
@@ -81,6 +87,15 @@ export type Command =
   | { readonly does: "deliver"; readonly messages: number }
   | { readonly does: "pass"; readonly ms: number }
   | { readonly does: "leave"; readonly call: number }
+  | {
+      /** The process is cut off from the store. */
+      readonly does: "cut";
+      readonly process: number;
+      readonly ms: number;
+      /** What is lost: only what the store says to it, or both ways. */
+      readonly direction: "replies" | "both";
+    }
+  | { readonly does: "close"; readonly process: number; readonly timeoutMs: number; readonly restarts: boolean }
   | { readonly does: "stall" | "suspend"; readonly process: number; readonly ms: number }
   | { readonly does: "set-wall"; readonly process: number; readonly byMs: number }
   | {

@@ -1,5 +1,14 @@
 import fc from "fast-check";
-import { type Act, type CallSpec, type Command, type Fate, type Plan, PROMPT, type Settings } from "./plan.js";
+import {
+  type Act,
+  type CallSpec,
+  type Command,
+  type Fate,
+  type Plan,
+  PROMPT,
+  type ProcessSpec,
+  type Settings,
+} from "./plan.js";
 
 /**
  * Draws plans. Leases are one or two and a half seconds, so pauses and passing time are measured in parts of those;
@@ -20,6 +29,7 @@ const SETTINGS: readonly Settings[] = [
   { onAbandoned: "rerun" },
   { maxAttempts: 1 },
   { maxAttempts: 2 },
+  { retention: 600 },
   { retention: 1_500 },
   { retention: 60_000 },
   { wait: 400 },
@@ -84,7 +94,7 @@ const fate: fc.Arbitrary<Fate> = weighted<Fate>(
   [2, one(0, 100, 900, 2_500).map((copyAfterMs) => ({ ...PROMPT, copyAfterMs }))],
 );
 
-const process = fc.nat(2);
+const anyProcess = fc.nat(2);
 const key = fc.nat(2);
 
 const gentleCommands = (faults: boolean): readonly (readonly [number, fc.Arbitrary<Command>])[] => [
@@ -99,16 +109,43 @@ const gentleCommands = (faults: boolean): readonly (readonly [number, fc.Arbitra
 ];
 
 const harshCommands: readonly (readonly [number, fc.Arbitrary<Command>])[] = [
-  [4, fc.record({ does: fc.constant("stall"), process, ms: one(100, 500, 1_100, 2_200) })],
-  [2, fc.record({ does: fc.constant("suspend"), process, ms: one(100, 500, 1_100, 2_200) })],
-  [2, fc.record({ does: fc.constant("set-wall"), process, byMs: one(200, -200, -900, 5_000, -60_000) })],
-  [2, fc.record({ does: fc.constant("crash"), process, losesMessages: fc.boolean(), restarts: fc.boolean() })],
+  [
+    5,
+    fc.record({
+      does: fc.constant("cut"),
+      process: anyProcess,
+      ms: one(300, 900, 2_000),
+      direction: one("replies", "both"),
+    }),
+  ],
+  [
+    1,
+    fc.record({
+      does: fc.constant("close"),
+      process: anyProcess,
+      timeoutMs: one(10, 500, 3_000),
+      restarts: fc.boolean(),
+    }),
+  ],
+  [4, fc.record({ does: fc.constant("stall"), process: anyProcess, ms: one(100, 500, 1_100, 2_200) })],
+  [2, fc.record({ does: fc.constant("suspend"), process: anyProcess, ms: one(100, 500, 1_100, 2_200) })],
+  [2, fc.record({ does: fc.constant("set-wall"), process: anyProcess, byMs: one(200, -200, -900, 5_000, -60_000) })],
+  [
+    2,
+    fc.record({ does: fc.constant("crash"), process: anyProcess, losesMessages: fc.boolean(), restarts: fc.boolean() }),
+  ],
   [1, key.map((each) => ({ does: "forget", key: each, force: true }))],
   [1, one(100, 700).map((byMs) => ({ does: "set-store-back", byMs }))],
 ];
 
 /** A tenth of the longer lease, and less than a quarter of the shorter one, is margin: clocks may drift within it. */
 const RATES = [1, 0.99, 0.915, 1.01, 1.1];
+
+const process: fc.Arbitrary<ProcessSpec> = fc.record({
+  rate: one(...RATES),
+  wallOffMs: one(0, 400, -400, 3_000, -90_000),
+  onAbandoned: one("rerun", "hold"),
+});
 
 function plan(faults: boolean): fc.Arbitrary<Plan> {
   const commands = faults ? [...gentleCommands(true), ...harshCommands] : gentleCommands(false);
@@ -120,19 +157,15 @@ function plan(faults: boolean): fc.Arbitrary<Plan> {
     probes: fc.boolean(),
     reads: fc.boolean(),
     promptMs: faults ? one(30, 250, 1_000) : fc.constant(30),
-    storeTimeoutMs: faults ? one(300, 700, 2_000) : fc.constant(2_000),
+    storeTimeoutMs: faults ? one(2_000, 2_000, 800, 300) : fc.constant(2_000),
     upkeepMs: weighted<number | undefined>([3, fc.constant(undefined)], [1, fc.constant(900)]),
     defaults: fc.record({
       lease: fc.constant(1_000),
       retention: one(60_000, 4_000),
       wait: one(3_000, 1_200),
-      onAbandoned: one("rerun", "hold"),
     }),
     keys: fc.integer({ min: 1, max: 3 }),
-    processes: fc.array(fc.record({ rate: one(...RATES), wallOffMs: one(0, 400, -400, 3_000, -90_000) }), {
-      minLength: 2,
-      maxLength: 3,
-    }),
+    processes: fc.array(process, { minLength: 2, maxLength: 3 }),
     fates: faults ? fc.array(fate, { maxLength: 90, size: "max" }) : fc.constant([]),
     script: fc.array(weighted(...commands), { minLength: 4, maxLength: 34, size: "max" }),
   });

@@ -13,8 +13,6 @@ export interface ClockSpec {
   readonly wallOffMs: number;
 }
 
-export const STEADY_CLOCK: ClockSpec = { rate: 1, wallOffMs: 0 };
-
 /** The clock of one simulated process: it drifts, it may be set, and its timers fire only while the process runs. */
 export interface ProcessClock extends Clock {
   /** In true time; infinite while nothing can fire. */

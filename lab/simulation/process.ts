@@ -4,7 +4,7 @@ import type { Network, Peer } from "./network.js";
 import type { ObservedCall } from "./observer/executions.js";
 import { type Observer, SCOPE } from "./observer/observer.js";
 import { CallerLeft } from "./observer/outcomes.js";
-import type { CallSpec, Plan } from "./plan.js";
+import type { CallSpec, Plan, Settings } from "./plan.js";
 import type { ProcessClock, WorldTime } from "./process-clock.js";
 import type { Timeline } from "./timeline.js";
 import { work } from "./work.js";
@@ -21,6 +21,10 @@ export interface SimulatedProcess extends Peer {
   doNext(): void;
   setWall(byMs: number): void;
   crash(losesMessages: boolean): void;
+  cutOff(ms: number, direction: "replies" | "both"): void;
+  /** It shuts down in good order. */
+  close(timeoutMs: number): void;
+  isClosed(): boolean;
   /** Calls that have not ended, oldest first. */
   readonly pending: ReadonlyMap<ObservedCall, AbortController | undefined>;
 }
@@ -28,6 +32,7 @@ export interface SimulatedProcess extends Peer {
 export interface ProcessOptions {
   readonly name: string;
   readonly clock: ProcessClock;
+  readonly settings: Settings;
   readonly time: WorldTime;
   readonly plan: Plan;
   readonly library: Library;
@@ -47,6 +52,9 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
   let suspendedOnce = false;
   let setBackOnce = false;
   let standsUntilMs = 0;
+  let cut: Peer["cut"];
+  let cutUntilMs = 0;
+  let closed = false;
   const say = (what: string) => timeline.add(name, what);
 
   const peer: Peer = {
@@ -64,10 +72,14 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
     get stoodStill() {
       return stoodStill;
     },
+    get cut() {
+      return time.nowMs < cutUntilMs ? cut : undefined;
+    },
   };
   const logger: Logger = { warn: (message) => say(`warns: ${message}`), error: (message) => say(`errs: ${message}`) };
   const hapax = library.createHapax({
     ...plan.defaults,
+    ...options.settings,
     store: options.store(peer),
     clock,
     logger,
@@ -149,6 +161,17 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
       say(`its wall clock is set by ${byMs} ms`);
       clock.setWall(byMs);
     },
+    cutOff(ms: number, direction: "replies" | "both") {
+      say(`is cut off from the store for ${ms} ms, ${direction}`);
+      cut = direction;
+      cutUntilMs = time.nowMs + ms;
+    },
+    close(timeoutMs: number) {
+      say(`closes, waiting for at most ${timeoutMs} ms`);
+      closed = true;
+      void hapax.close({ timeout: timeoutMs }).then(() => say("is closed"));
+    },
+    isClosed: () => closed,
     crash(loses: boolean) {
       if (clock.standing) clock.goOn();
       say(loses ? "crashes, and what it sent is lost" : "crashes");

@@ -11,7 +11,7 @@ export async function perform(world: World, command: Command): Promise<void> {
     case "calls":
       for (const call of command.calls) {
         const process = processOf(world, call.process);
-        if (process.alive && !process.standing) process.start(call, keyOf(world, call.key));
+        if (process.alive && !process.standing && !process.isClosed()) process.start(call, keyOf(world, call.key));
       }
       return world.passTime(0);
     case "deliver":
@@ -24,6 +24,10 @@ export async function perform(world: World, command: Command): Promise<void> {
     case "stall":
     case "suspend":
       return processOf(world, command.process).stand(command.ms, command.does === "suspend");
+    case "cut":
+      return processOf(world, command.process).cutOff(command.ms, command.direction);
+    case "close":
+      return close(world, command);
     case "set-wall":
       return processOf(world, command.process).setWall(command.byMs);
     case "crash":
@@ -62,14 +66,33 @@ async function leave(world: World, index: number): Promise<void> {
   await world.passTime(0);
 }
 
-function crash(world: World, command: Command & { does: "crash" }): void {
-  const { processes, plan } = world;
-  const index = command.process % plan.processes.length;
+function crash(world: World, { process: index, losesMessages, restarts }: Command & { does: "crash" }): void {
   const process = processOf(world, index);
   if (!process.alive) return;
-  process.crash(command.losesMessages);
-  const clock = plan.processes[index];
-  if (command.restarts && clock !== undefined) processes[index] = world.spawn(`${process.name}'`, clock);
+  process.crash(losesMessages);
+  if (restarts) restart(world, index);
+}
+
+async function close(
+  world: World,
+  { process: index, timeoutMs, restarts }: Command & { does: "close" },
+): Promise<void> {
+  const process = processOf(world, index);
+  if (!process.alive || process.standing || process.isClosed()) return;
+  process.close(timeoutMs);
+  await world.passTime(0);
+  if (restarts) restart(world, index);
+}
+
+/** The old one may have work to end, so it stays in the world. */
+function restart(world: World, index: number): void {
+  const { processes, plan } = world;
+  const place = index % plan.processes.length;
+  const spec = plan.processes[place];
+  const old = processes[place];
+  if (spec === undefined || old === undefined) return;
+  processes[place] = world.spawn(`${old.name}'`, spec);
+  if (old.alive) processes.push(old);
 }
 
 /** An operator looks first, and then decides about what it saw; both travel like everything else. */

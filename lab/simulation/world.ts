@@ -4,9 +4,9 @@ import type { Library } from "./library.js";
 import { createNetwork, type Network } from "./network.js";
 import { createObserver, type Observer } from "./observer/observer.js";
 import { createVerdict, INVARIANTS, type Invariant, type Verdict } from "./observer/verdict.js";
-import type { Plan } from "./plan.js";
+import { type Plan, type ProcessSpec, STEADY_PROCESS } from "./plan.js";
 import { createSimulatedProcess, type SimulatedProcess } from "./process.js";
-import { type ClockSpec, createProcessClock, START_WALL_MS, STEADY_CLOCK, type WorldTime } from "./process-clock.js";
+import { createProcessClock, START_WALL_MS, type WorldTime } from "./process-clock.js";
 import { remoteStore, type Subscription } from "./remote-store.js";
 import { perform } from "./script.js";
 import { createTimeline, type Timeline } from "./timeline.js";
@@ -23,7 +23,7 @@ export interface World {
   /** Who waits for pushes of the store. */
   readonly subscriptions: ReadonlySet<Subscription>;
   /** Starts a process; who wants its timers to fire puts it among the processes. */
-  spawn(name: string, clock: ClockSpec): SimulatedProcess;
+  spawn(name: string, spec: ProcessSpec): SimulatedProcess;
   setStoreBack(byMs: number): void;
   /** Lets a message arrive; false if none is on its way. */
   deliver(): Promise<boolean>;
@@ -54,8 +54,8 @@ export async function simulate(library: Library, plan: Plan): Promise<void> {
   Math.random = seededRandom(plan.retrySeed);
   process.on("unhandledRejection", onRejection);
   try {
-    for (const [index, clock] of plan.processes.entries()) world.processes.push(world.spawn(`p${index + 1}`, clock));
-    world.processes.push(world.spawn("operator", STEADY_CLOCK));
+    for (const [index, spec] of plan.processes.entries()) world.processes.push(world.spawn(`p${index + 1}`, spec));
+    world.processes.push(world.spawn("operator", STEADY_PROCESS));
     for (const command of plan.script) await perform(world, command);
     await finish(world);
   } catch (error) {
@@ -151,6 +151,7 @@ function createWorld(library: Library, plan: Plan): World {
       const spawned = createSimulatedProcess({
         name,
         clock: createProcessClock(time, spec),
+        settings: { onAbandoned: spec.onAbandoned },
         time,
         plan,
         library,

@@ -21,6 +21,7 @@ const CODES: Readonly<Record<string, "always" | "with-faults">> = {
   "claim-lost": "with-faults",
   "outcome-unknown": "with-faults",
   "store-unavailable": "with-faults",
+  closed: "with-faults",
 };
 
 export function createOutcomes({ faults, script }: Plan, HapaxErrorClass: typeof HapaxError): Outcomes {

@@ -7,13 +7,18 @@ export function answered<T>(
   answer: Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const cancel = clock.after(storeTimeoutMs, () => {
-      reject(new HapaxError("store-unavailable", `The store did not answer within ${storeTimeoutMs} ms.`));
-    });
+    const giveUpMs = clock.monotonicMs() + storeTimeoutMs;
+    const check = () => {
+      const leftMs = giveUpMs - clock.monotonicMs();
+      // Woken because hapax closes: records can still be looked at.
+      if (leftMs > 0) cancel = clock.after(leftMs, check);
+      else reject(new HapaxError("store-unavailable", `The store did not answer within ${storeTimeoutMs} ms.`));
+    };
+    let cancel = clock.after(storeTimeoutMs, check);
     const fail = (error: unknown) => {
       if (error instanceof HapaxError) return reject(error);
       reject(new HapaxError("store-unavailable", "The store refused the question.", { cause: error }));
     };
-    answer.then(resolve, fail).finally(cancel);
+    answer.then(resolve, fail).finally(() => cancel());
   });
 }

@@ -1,3 +1,5 @@
+import { onAbort } from "./abort.js";
+
 /** Somebody who waits for an answer, and may leave before it comes. */
 export interface Caller<Answer> {
   readonly resolve: (answer: Answer) => void;
@@ -22,18 +24,17 @@ function leavingCaller<Answer>(
   const caller: Caller<Answer> = {
     left: false,
     resolve(answer) {
-      signal.removeEventListener("abort", leave);
+      stopListening();
       resolve(answer);
     },
     reject(error) {
-      signal.removeEventListener("abort", leave);
+      stopListening();
       reject(error);
     },
   };
-  const leave = () => {
+  const stopListening = onAbort(signal, () => {
     caller.left = true;
     caller.reject(signal.reason);
-  };
-  signal.addEventListener("abort", leave, { once: true });
+  });
   return caller;
 }

@@ -34,10 +34,9 @@ export function keyFor({ scope, key }: Operation, name: string): string {
 }
 
 /** What a function gets while the store is down and the call chose to run all the same. */
-export function unprotectedContext(operation: Operation): Context {
-  const never = new AbortController().signal;
+export function unprotectedContext(operation: Operation, signal: AbortSignal): Context {
   return {
-    signal: operation.signal ?? never,
+    signal,
     token: "0" as Token,
     attempt: 1,
     assertHeld() {

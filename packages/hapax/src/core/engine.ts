@@ -32,6 +32,8 @@ export interface Engine {
   readonly inFlight: InFlight;
   /** The claims that this process runs, by operation. */
   readonly executions: Map<string, HeldClaim>;
+  /** Functions that run without a claim, by what tells them to stop. */
+  readonly unprotected: Set<AbortController>;
 }
 
 export interface HapaxOptions<Tx = never> extends Behaviour {
@@ -124,6 +126,7 @@ export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
     heartbeat,
     inFlight,
     executions,
+    unprotected: new Set(),
   };
 }
 

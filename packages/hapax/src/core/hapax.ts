@@ -141,6 +141,7 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
       const { key } = claim.operation;
       claim.lose(new HapaxError("closed", `hapax was closed while ${shownKey(key)} ran. Its lease will end.`));
     }
+    for (const controller of engine.unprotected) controller.abort(closedError());
     engine.heartbeat.stop();
     // Whoever still sleeps (a duplicate that waits, a claim that is sent again) wakes up, and finds it closed.
     engine.clock.wakeAll();

@@ -33,6 +33,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const { clock, now, client, events, logger, executions } = options;
   let wakeAtMs = Number.POSITIVE_INFINITY;
   let cancelTimer: CancelTimer | undefined;
+  let rearming = false;
 
   function added(claim: HeldClaim): void {
     // With equal leases the one that came first wakes first: the timer stands already.
@@ -58,7 +59,15 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     rearm();
   }
 
+  /** Once for all the answers of a batch: looking at every claim for each of them would be quadratic. */
+  function rearmSoon(): void {
+    if (rearming) return;
+    rearming = true;
+    queueMicrotask(rearm);
+  }
+
   function rearm(): void {
+    rearming = false;
     let nextMs = Number.POSITIVE_INFINITY;
     for (const claim of executions.values()) {
       if (claim.running) nextMs = Math.min(nextMs, dueAtMs(claim));
@@ -96,7 +105,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
           result.kind === "error" ? result.error : new HapaxError("store-unavailable", "The record was locked."),
         );
     }
-    rearm();
+    rearmSoon();
   }
 
   function retryBeat(claim: HeldClaim, error: unknown): void {

@@ -1,4 +1,5 @@
 import { HapaxError, shownKey } from "../errors.js";
+import { onAbort } from "./abort.js";
 import { JOINERS_MAX } from "./limits.js";
 import type { Operation } from "./operation.js";
 import type { Token } from "./record.js";
@@ -47,7 +48,7 @@ export class HeldClaim {
   #joiners = 0;
   #turnedAway = 0;
   #ending: Ending | undefined;
-  #waiters: ((ending: Ending) => void)[] | undefined;
+  #waiters: Set<(ending: Ending) => void> | undefined;
 
   constructor(operation: Operation, grant: Grant, firstSentMs: number, now: () => number) {
     const { trustMs, heartbeatMs } = operation.settings;
@@ -83,9 +84,8 @@ export class HeldClaim {
     const caller = this.operation.signal;
     if (caller === undefined) return;
     const forward = () => controller.abort(caller.reason);
-    if (caller.aborted) forward();
-    caller.addEventListener("abort", forward, { once: true });
-    this.#unlinkCaller = () => caller.removeEventListener("abort", forward);
+    if (caller.aborted) return forward();
+    this.#unlinkCaller = onAbort(caller, forward);
   }
 
   assertHeld(): void {
@@ -98,6 +98,7 @@ export class HeldClaim {
     if (this.#lost !== undefined) return;
     this.#lost = error;
     this.#controller?.abort(error);
+    this.#unlinkCaller?.();
     this.#end({ kind: "anew", counted: false });
   }
 
@@ -119,15 +120,15 @@ export class HeldClaim {
 
   /** Resolves with the ending, at the latest when `leave` is called. */
   join(counted: boolean): { readonly ended: Promise<Ending>; readonly leave: () => void } {
-    this.#waiters ??= [];
-    if (this.#waiters.length >= JOINERS_MAX) throw tooManyJoiners(this.operation.key);
+    this.#waiters ??= new Set();
+    if (this.#waiters.size >= JOINERS_MAX) throw tooManyJoiners(this.operation.key);
     if (!counted) this.#joiners += 1;
     let leave = () => {};
     const ended = new Promise<Ending>((resolve) => {
       if (this.#ending !== undefined) return resolve(this.#ending);
-      this.#waiters?.push(resolve);
+      this.#waiters?.add(resolve);
       leave = () => {
-        this.#waiters = this.#waiters?.filter((waiter) => waiter !== resolve);
+        this.#waiters?.delete(resolve);
         if (counted || this.#ending !== undefined) return;
         // It arrived, and will not be served by this execution.
         this.#joiners -= 1;

@@ -1,4 +1,5 @@
 import type { HapaxError } from "../errors.js";
+import { onAbort } from "./abort.js";
 import { ask, isAdmission, untilAdmitted } from "./admission.js";
 import { type EncodedResult, encodeError, encodeResult, isPermanent, omissionOf } from "./codec.js";
 import { type Context, RunContext, unprotectedContext } from "./context.js";
@@ -99,12 +100,11 @@ export class RunWork<T> implements Work<T> {
   }
 
   unprotected(operation: Operation): Promise<Outcome<T>> {
-    const run = async (): Promise<Outcome<T>> => {
-      const ctx = unprotectedContext(operation);
-      const value = await this.#fn(ctx);
-      return { value, replayed: false, attempt: 1, key: operation.key, token: ctx.token, stored: false };
-    };
-    return within(this.#engine, operation, run(), () => true);
+    const controller = new AbortController();
+    return within(this.#engine, operation, runUnprotected(this.#engine, operation, controller, this.#fn), (timeout) => {
+      controller.abort(timeout);
+      return true;
+    });
   }
 }
 
@@ -118,12 +118,34 @@ function within<T>(
   const { timeoutMs } = operation.settings;
   if (timeoutMs === undefined) return outcome;
   return new Promise((resolve, reject) => {
+    const endsMs = engine.clock.monotonicMs() + timeoutMs;
     const cancel = engine.clock.after(timeoutMs, () => {
+      // Woken because hapax closes: that is no timeout, and the function learns it by its signal.
+      if (engine.clock.monotonicMs() < endsMs) return;
       const error = timedOut(operation, timeoutMs);
       if (onTimeout(error)) reject(error);
     });
     outcome.then(resolve, reject).finally(cancel);
   });
+}
+
+async function runUnprotected<T>(
+  engine: Engine,
+  operation: Operation,
+  controller: AbortController,
+  fn: (ctx: Context) => Promise<T> | T,
+): Promise<Outcome<T>> {
+  const caller = operation.signal;
+  const unlink = caller === undefined ? undefined : onAbort(caller, () => controller.abort(caller.reason));
+  engine.unprotected.add(controller);
+  try {
+    const ctx = unprotectedContext(operation, controller.signal);
+    const value = await fn(ctx);
+    return { value, replayed: false, attempt: 1, key: operation.key, token: ctx.token, stored: false };
+  } finally {
+    engine.unprotected.delete(controller);
+    unlink?.();
+  }
 }
 
 async function execute<T>(engine: Engine, claim: HeldClaim, fn: (ctx: Context) => Promise<T> | T): Promise<Outcome<T>> {

@@ -1,4 +1,5 @@
 import { HapaxError, shownKey } from "../errors.js";
+import { onAbort } from "./abort.js";
 import type { Engine } from "./engine.js";
 import type { Ending, HeldClaim } from "./held-claim.js";
 import type { Operation } from "./operation.js";
@@ -60,7 +61,7 @@ export function createWaiting({ store, clock }: Pick<Engine, "store" | "clock">,
     return new Promise((resolve, reject) => {
       const finish = () => {
         cancel();
-        signal?.removeEventListener("abort", leave);
+        stopListening?.();
         onWake = () => {};
       };
       const wake = () => {
@@ -73,8 +74,8 @@ export function createWaiting({ store, clock }: Pick<Engine, "store" | "clock">,
       };
       const cancel = clock.after(ms, wake);
       onWake = wake;
-      if (signal?.aborted) return leave();
-      signal?.addEventListener("abort", leave, { once: true });
+      const stopListening = signal === undefined ? undefined : onAbort(signal, leave);
+      if (signal?.aborted) leave();
     });
   }
 
