@@ -39,6 +39,7 @@ async function waitForCalls(world: World, ms: number): Promise<void> {
 }
 
 const FRESH_CALL: CallSpec = {
+  copies: 1,
   process: 0,
   key: 0,
   fingerprint: undefined,

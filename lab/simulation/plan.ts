@@ -36,7 +36,7 @@ export const STEADY_PROCESS: ProcessSpec = { rate: 1, wallOffMs: 0, onAbandoned:
 /** The part of hapax's `Behaviour` that the simulation varies. */
 export interface Settings {
   readonly lease?: number;
-  readonly heartbeat?: false;
+  readonly heartbeat?: number | false;
   readonly retention?: number;
   readonly wait?: number;
   readonly timeout?: number;
@@ -47,6 +47,8 @@ export interface Settings {
 }
 
 export interface CallSpec {
+  /** How often it arrives at once. */
+  readonly copies: number;
   readonly process: number;
   readonly key: number;
   readonly fingerprint: string | undefined;

@@ -37,7 +37,13 @@ const SETTINGS: readonly Settings[] = [
   { storeResult: false },
 ];
 /** These lose claims without any fault of the network. */
-const LOSING_SETTINGS: readonly Settings[] = [{ heartbeat: false }, { heartbeat: false }, { timeout: 700 }];
+const LOSING_SETTINGS: readonly Settings[] = [
+  { heartbeat: false },
+  { heartbeat: 700 },
+  { heartbeat: 700 },
+  { timeout: 700 },
+  { lease: 2_500, retention: 600 },
+];
 
 function settings(faults: boolean): fc.Arbitrary<Settings> {
   const choice = one(...SETTINGS, ...(faults ? LOSING_SETTINGS : []));
@@ -49,13 +55,14 @@ function settings(faults: boolean): fc.Arbitrary<Settings> {
 }
 
 const act: fc.Arbitrary<Act> = weighted<Act>(
-  [3, one(20, 100, 350, 800, 1_200, 2_000).map((ms) => ({ act: "pause", ms }))],
+  [3, one(20, 100, 350, 800, 1_200, 2_500).map((ms) => ({ act: "pause", ms }))],
   [2, fc.constant({ act: "effect" })],
   [2, fc.record({ act: fc.constant("step"), name: one("x", "y"), ms: one(0, 50, 600) })],
 );
 
 function call(faults: boolean): fc.Arbitrary<CallSpec> {
   return fc.record({
+    copies: one(1, 1, 1, 2, 3),
     process: fc.nat(2),
     key: fc.nat(2),
     fingerprint: weighted<string | undefined>(
@@ -76,29 +83,38 @@ function call(faults: boolean): fc.Arbitrary<CallSpec> {
   });
 }
 
-const delayMs = one(50, 300, 600, 900, 1_500, 3_000);
+const delayMs = one(50, 300, 400, 600, 900, 1_500, 3_000);
+const requestLate = delayMs.map((requestDelayMs) => ({ ...PROMPT, requestDelayMs }));
+const replyLate = delayMs.map((replyDelayMs) => ({ ...PROMPT, replyDelayMs }));
+const requestLost = fc.constant<Fate>({ ...PROMPT, request: "lost" });
+const replyLost = fc.constant<Fate>({ ...PROMPT, reply: "lost" });
+const requestRefused = fc.boolean().map<Fate>((oddError) => ({ ...PROMPT, request: "refused", oddError }));
+const replyBroken = fc
+  .tuple(fc.boolean(), one(0, 100, 450, 650))
+  .map<Fate>(([oddError, replyDelayMs]) => ({ ...PROMPT, reply: "broken", oddError, replyDelayMs }));
+const copied = one(0, 100, 900, 2_500).map((copyAfterMs) => ({ ...PROMPT, copyAfterMs }));
 
-const fate: fc.Arbitrary<Fate> = weighted<Fate>(
-  [16, fc.constant(PROMPT)],
-  [2, delayMs.map((requestDelayMs) => ({ ...PROMPT, requestDelayMs }))],
-  [2, delayMs.map((replyDelayMs) => ({ ...PROMPT, replyDelayMs }))],
-  [1, fc.constant({ ...PROMPT, request: "lost" })],
-  [1, fc.boolean().map((oddError) => ({ ...PROMPT, request: "refused", oddError }))],
-  [2, fc.constant({ ...PROMPT, reply: "lost" })],
-  [
-    3,
-    fc
-      .tuple(fc.boolean(), one(0, 100, 450, 650))
-      .map(([oddError, replyDelayMs]) => ({ ...PROMPT, reply: "broken", oddError, replyDelayMs })),
-  ],
-  [2, one(0, 100, 900, 2_500).map((copyAfterMs) => ({ ...PROMPT, copyAfterMs }))],
+/** Faults come in company: a network is mostly fine, or slow, or loses much. */
+const fates: fc.Arbitrary<readonly Fate[]> = fc.oneof(
+  ...[
+    weighted(
+      [16, fc.constant(PROMPT)],
+      [2, requestLate],
+      [2, replyLate],
+      [2, replyLost],
+      [2, replyBroken],
+      [2, copied],
+    ),
+    weighted([4, fc.constant(PROMPT)], [3, requestLate], [5, replyLate], [1, requestLost]),
+    weighted([4, fc.constant(PROMPT)], [2, requestLost], [3, replyLost], [3, replyBroken], [1, requestRefused]),
+  ].map((fate) => fc.array(fate, { maxLength: 90, size: "max" })),
 );
 
 const anyProcess = fc.nat(2);
 const key = fc.nat(2);
 
 const gentleCommands = (faults: boolean): readonly (readonly [number, fc.Arbitrary<Command>])[] => [
-  [18, fc.array(call(faults), { minLength: 1, maxLength: 4 }).map((calls) => ({ does: "calls", calls }))],
+  [18, fc.array(call(faults), { minLength: 1, maxLength: 3 }).map((calls) => ({ does: "calls", calls }))],
   [20, fc.integer({ min: 1, max: 8 }).map((messages) => ({ does: "deliver", messages }))],
   [20, one(5, 40, 150, 340, 500, 900, 1_600).map((ms) => ({ does: "pass", ms }))],
   [2, fc.nat(9).map((each) => ({ does: "leave", call: each }))],
@@ -114,7 +130,7 @@ const harshCommands: readonly (readonly [number, fc.Arbitrary<Command>])[] = [
     fc.record({
       does: fc.constant("cut"),
       process: anyProcess,
-      ms: one(300, 900, 2_000),
+      ms: one(300, 900, 2_500),
       direction: one("replies", "both"),
     }),
   ],
@@ -157,16 +173,16 @@ function plan(faults: boolean): fc.Arbitrary<Plan> {
     probes: fc.boolean(),
     reads: fc.boolean(),
     promptMs: faults ? one(30, 250, 1_000) : fc.constant(30),
-    storeTimeoutMs: faults ? one(2_000, 2_000, 800, 300) : fc.constant(2_000),
+    storeTimeoutMs: faults ? one(2_000, 2_000, 4_000, 800, 300) : fc.constant(2_000),
     upkeepMs: weighted<number | undefined>([3, fc.constant(undefined)], [1, fc.constant(900)]),
     defaults: fc.record({
-      lease: fc.constant(1_000),
+      lease: one(1_000, 1_000, 2_500),
       retention: one(60_000, 4_000),
       wait: one(3_000, 1_200),
     }),
-    keys: fc.integer({ min: 1, max: 3 }),
+    keys: one(1, 1, 2, 3),
     processes: fc.array(process, { minLength: 2, maxLength: 3 }),
-    fates: faults ? fc.array(fate, { maxLength: 90, size: "max" }) : fc.constant([]),
+    fates: faults ? fates : fc.constant([]),
     script: fc.array(weighted(...commands), { minLength: 4, maxLength: 34, size: "max" }),
   });
 }

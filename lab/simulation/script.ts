@@ -11,7 +11,8 @@ export async function perform(world: World, command: Command): Promise<void> {
     case "calls":
       for (const call of command.calls) {
         const process = processOf(world, call.process);
-        if (process.alive && !process.standing && !process.isClosed()) process.start(call, keyOf(world, call.key));
+        if (!process.alive || process.standing || process.isClosed()) continue;
+        for (let copy = 0; copy < call.copies; copy += 1) process.start(call, keyOf(world, call.key));
       }
       return world.passTime(0);
     case "deliver":

@@ -101,6 +101,17 @@ describe("a transaction on SQLite", () => {
     expect((await setup.hapax.get(call))?.status).toBe("failed");
   });
 
+  it("refuses an asynchronous function before it runs: what it wrote after its first await would escape", async () => {
+    const setup = await setUp();
+    const escaping = setup.hapax.transaction(call, async (db) => {
+      await Promise.resolve();
+      insert(db, "outside of any transaction");
+    });
+    expect((await refusal(escaping)).code).toBe("invalid-option");
+    await setup.clock.settle();
+    expect(effects(setup)).toEqual([]);
+  });
+
   it("whose result is too large, or has no form, rolls back", async () => {
     const setup = await setUp({ resultBytesMax: 100 });
     const large = setup.hapax.transaction(call, (db) => {

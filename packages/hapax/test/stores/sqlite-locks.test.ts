@@ -51,6 +51,23 @@ describe("a file that another connection has locked", () => {
     await createTrial({ store }).grant();
   });
 
+  it("is waited for also by a batch of replays, and the handle keeps its full fsync meanwhile", async () => {
+    const file = newFile();
+    const db = openFile(file);
+    const trial = await migrated(db);
+    const { token } = await trial.grant();
+    await trial.complete(token);
+    await trial.claim();
+    const other = openFile(file);
+    other.exec("begin immediate");
+    const claiming = trial.claim();
+    await wait(50);
+    expect(db.pragma("synchronous", { simple: true })).toBe(2);
+    other.exec("commit");
+    expect((await claiming).kind).toBe("done");
+    expect(db.pragma("synchronous", { simple: true })).toBe(2);
+  });
+
   it("can be read meanwhile", async () => {
     const file = newFile();
     const trial = await migrated(openFile(file));
@@ -82,6 +99,20 @@ describe("a transaction that the user has open on the handle", () => {
     const { token } = await claiming;
     expect((await trial.record()).token).toBe(token);
     expect(db.prepare("select count(*) from orders").pluck().get()).toBe(0);
+  });
+
+  it("is waited for also by a batch of replays, which does not wait for the disk", async () => {
+    const db = openFile(newFile());
+    const trial = await migrated(db);
+    const { token } = await trial.grant();
+    await trial.complete(token);
+    await trial.claim();
+    db.exec("begin");
+    const claiming = trial.claim();
+    setTimeout(() => db.exec("commit"), 50);
+    expect((await claiming).kind).toBe("done");
+    expect(db.pragma("synchronous", { simple: true })).toBe(2);
+    expect((await trial.record()).seen).toBe(3);
   });
 
   it.each(["wal", "delete"])("is waited for also by the first call on a file in mode %s", async (mode) => {

@@ -38,6 +38,31 @@ describe("a file that several share", () => {
   });
 });
 
+describe("forgetting a scope that is in use", () => {
+  it("comes to an end, however long the traffic lasts", async () => {
+    const trial = await migrated(openFile(newFile()), { synchronous: "normal" });
+    let forgetting = true;
+    const traffic = async () => {
+      let count = 0;
+      while (forgetting && count < 3_000) {
+        const key = `key ${count}`;
+        const { token } = await trial.grant({ key });
+        await trial.complete(token, { key });
+        count += 1;
+        await new Promise(setImmediate);
+      }
+      return count;
+    };
+    const { token } = await trial.grant();
+    await trial.complete(token);
+    const underWay = traffic();
+    const { forgotten } = await trial.store.forget({ scope: trial.scope, key: undefined, force: false });
+    forgetting = false;
+    expect(await underWay).toBeLessThan(3_000);
+    expect(forgotten).toBeLessThan(3_000);
+  });
+});
+
 describe("G3 under the engine", () => {
   it("a storm of duplicates runs each key once, and counts every arrival", async () => {
     const db = openFile(newFile());

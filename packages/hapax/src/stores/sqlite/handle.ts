@@ -90,16 +90,19 @@ export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: numb
    * So it is put aside for the one statement that may find the file locked.
    */
   function tryBegin(relaxed: boolean): boolean {
+    let isRelaxed = false;
     if (userBusyTimeoutMs !== 0) db.exec("pragma busy_timeout = 0");
     try {
       if (!isSetUp) setUp();
       isSetUp = true;
       // It can only be set outside a transaction. The handle is shared, so it is set back right after this one.
       if (relaxed) db.exec("pragma synchronous = normal");
+      isRelaxed = relaxed;
       begin.run();
       return true;
     } catch (error) {
-      if (relaxed) db.exec("pragma synchronous = full");
+      // Where the user has a transaction open it was refused, and setting it back would be refused as well.
+      if (isRelaxed) db.exec("pragma synchronous = full");
       if (isBusy(error)) return false;
       throw unavailable(error);
     } finally {

@@ -59,8 +59,12 @@ export function resolveOne(statements: Statements, resolution: Resolution, nowMs
   return result;
 }
 
-/** Forgets one record, or a piece of a scope. */
-export function forgetPiece(statements: Statements, request: ForgetRequest, nowMs: number): number {
+/** Forgets one record, or a piece of a scope. The last piece also says what was left alone, at the same moment. */
+export function forgetPiece(
+  statements: Statements,
+  request: ForgetRequest,
+  nowMs: number,
+): { readonly forgotten: number; readonly live: number | undefined } {
   const rows =
     request.key === undefined
       ? statements.forgettable.all(request.scope, nowMs, request.force ? 1 : 0, nowMs, PIECE_RECORDS)
@@ -73,11 +77,13 @@ export function forgetPiece(statements: Statements, request: ForgetRequest, nowM
     statements,
     found.filter(({ steps }) => steps > 0).map(({ record }) => record.token),
   );
-  return found.length;
+  // A full piece may not be the last; fewer are, also where others keep settling meanwhile.
+  const more = request.key === undefined && found.length === PIECE_RECORDS;
+  return { forgotten: found.length, live: more ? undefined : countLive(statements, request, nowMs) };
 }
 
 /** The live claims that a forget leaves alone. */
-export function countLive(statements: Statements, { scope, key, force }: ForgetRequest, nowMs: number): number {
+function countLive(statements: Statements, { scope, key, force }: ForgetRequest, nowMs: number): number {
   if (force) return 0;
   if (key === undefined) return Number(statements.countLive.get(scope, nowMs)?.[0]);
   const row = statements.find.get(scope, key);

@@ -4,16 +4,7 @@ import type { ClaimRequest, ClaimResult, Store } from "../../core/store.js";
 import { HapaxError } from "../../errors.js";
 import { ClaimBatch } from "./claim.js";
 import { createWriter, prepareQuery, Rollback, type SqliteHandle, unavailable, type Writer } from "./handle.js";
-import {
-  countLive,
-  forgetPiece,
-  hasAbandoned,
-  listPage,
-  moveAbandoned,
-  purgePiece,
-  readOne,
-  resolveOne,
-} from "./inspect.js";
+import { forgetPiece, hasAbandoned, listPage, moveAbandoned, purgePiece, readOne, resolveOne } from "./inspect.js";
 import { applyMigrations } from "./migrations.js";
 import { extendOne, settleInTransaction, settleOne } from "./settle.js";
 import { prepareStatements, type Statements } from "./statements.js";
@@ -140,15 +131,13 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
     purge: (limit) => inTransaction((nowMs) => purgePiece(prepared(), limit, nowMs)),
 
     async forget(request) {
-      let total = 0;
-      for (;;) {
-        const forgotten = await inTransaction((nowMs) => forgetPiece(prepared(), request, nowMs));
+      for (let total = 0; ; ) {
+        const { forgotten, live } = await inTransaction((nowMs) => forgetPiece(prepared(), request, nowMs));
         total += forgotten;
-        if (forgotten === 0 || request.key !== undefined) break;
+        // With it the piece was the last.
+        if (live !== undefined) return { forgotten: total, live };
         await new Promise(setImmediate);
       }
-      const live = await inTransaction((nowMs) => countLive(prepared(), request, nowMs));
-      return { forgotten: total, live };
     },
 
     transaction: (work) =>

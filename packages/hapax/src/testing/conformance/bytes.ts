@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { METADATA_BYTES_MAX, RESULT_BYTES_MAX } from "../../core/limits.js";
 import type { Clause } from "./clause.js";
-import { expectKind, expectSameBytes } from "./expect.js";
+import { bytes, expectKind, expectSameBytes } from "./expect.js";
 import { reach } from "./states.js";
 import { BRIEF_MS } from "./trial.js";
 
@@ -26,6 +26,10 @@ const CONTENTS: Readonly<Record<string, () => Uint8Array | undefined>> = {
   // A driver that sends the whole buffer behind a view would store its neighbours, too.
   "a view into a larger buffer": () => EVERY_BYTE.subarray(100, 103),
   "a buffer of Node": () => Buffer.from("büffer"),
+  "text that is a number": () => bytes("0123"),
+  "text that is JSON": () => bytes('{"paid":true,"note":"é 👍"}'),
+  "text with a byte order mark": () => bytes("\ufefftext"),
+  "text with a zero in it": () => bytes("te\0xt"),
 };
 
 /** Results, errors and metadata are bytes that the store never looks into. */

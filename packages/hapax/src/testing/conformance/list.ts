@@ -112,6 +112,20 @@ export const listClauses: readonly Clause[] = [
   },
   {
     rule: "waist",
+    name: "a record that was forgotten or has expired and is claimed anew is listed once, and hides no other",
+    async check(trial) {
+      const keys = numbered(6);
+      await reach(trial, "done", { key: "key 0", retentionMs: BRIEF_MS });
+      await grantMany(trial, keys.slice(1));
+      await trial.pass(BRIEF_MS);
+      await trial.grant({ key: "key 0" });
+      await trial.store.forget({ scope: trial.scope, key: "key 2", force: true });
+      await trial.grant({ key: "key 2" });
+      for (const limit of [1, 2, 100]) assert.deepEqual(keysOf(await trial.pages({ limit })).sort(), keys);
+    },
+  },
+  {
+    rule: "waist",
     name: "a record that exists throughout is listed once, while others come, settle and go",
     async check(trial) {
       const lasting = numbered(20, "lasting");

@@ -109,6 +109,21 @@ export const raceClauses: readonly Clause[] = [
   },
   {
     rule: "rule 8",
+    name: "a forget and a claim in parallel: the record is forgotten or live, and never both",
+    async check(trial) {
+      await reach(trial, "failed");
+      const [{ forgotten, live }, { runs }] = await Promise.all([
+        trial.store.forget({ scope: trial.scope, key: "key", force: false }),
+        trial.grant(),
+      ]);
+      assert.deepEqual(
+        { forgotten, live, runs },
+        runs === 1 ? { forgotten: 1, live: 0, runs } : { forgotten: 0, live: 1, runs },
+      );
+    },
+  },
+  {
+    rule: "rule 8",
     name: "a completion and a forced forget in parallel: the record is forgotten either way",
     async check(trial) {
       const { token } = await trial.grant();

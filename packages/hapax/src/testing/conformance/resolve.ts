@@ -73,6 +73,22 @@ export const resolveClauses: readonly Clause[] = [
     },
   },
   {
+    rule: "rule 7",
+    name: "an uncertain record resolved as failed is final when its attempts are used up, and not before",
+    async check(trial) {
+      for (const [maxAttempts, answer] of [
+        [1, "failed"],
+        [2, "granted"],
+      ] as const) {
+        const key = `${maxAttempts} attempts`;
+        const { token } = await reach(trial, "uncertain", { key, maxAttempts });
+        expectKind(await trial.resolve(token, { key, to: RUN_AGAIN }), "resolved");
+        assert.equal((await trial.record(key)).final, answer === "failed");
+        expectKind(await trial.claim({ key }), answer);
+      }
+    },
+  },
+  {
     rule: "rule 6",
     name: "an abandoned claim of policy hold can be resolved before anybody else has seen it",
     async check(trial) {
