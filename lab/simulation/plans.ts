@@ -40,7 +40,8 @@ const SETTINGS: readonly Settings[] = [
 const LOSING_SETTINGS: readonly Settings[] = [
   { heartbeat: false },
   { heartbeat: 700 },
-  { heartbeat: 700 },
+  { lease: 2_500, heartbeat: 1_500 },
+  { lease: 2_500, heartbeat: 1_500 },
   { timeout: 700 },
   { lease: 2_500, retention: 600 },
 ];
@@ -55,7 +56,7 @@ function settings(faults: boolean): fc.Arbitrary<Settings> {
 }
 
 const act: fc.Arbitrary<Act> = weighted<Act>(
-  [3, one(20, 100, 350, 800, 1_200, 2_500).map((ms) => ({ act: "pause", ms }))],
+  [3, one(20, 100, 350, 800, 1_200, 2_500, 4_500).map((ms) => ({ act: "pause", ms }))],
   [2, fc.constant({ act: "effect" })],
   [2, fc.record({ act: fc.constant("step"), name: one("x", "y"), ms: one(0, 50, 600) })],
 );
@@ -71,14 +72,10 @@ function call(faults: boolean): fc.Arbitrary<CallSpec> {
       [1, fc.constant("b")],
     ),
     settings: settings(faults),
-    reconciles: weighted<CallSpec["reconciles"]>([5, fc.constant(undefined)], [1, one("done", "failed", "undecided")]),
+    reconciles: weighted<CallSpec["reconciles"]>([3, fc.constant(undefined)], [1, one("done", "failed", "undecided")]),
     leaves: weighted<CallSpec["leaves"]>([5, fc.constant("never")], [3, one("on command")], [1, one(0, 10, 300, 900)]),
     work: fc.array(act, { maxLength: 4, size: "max" }),
-    end: weighted<CallSpec["end"]>(
-      [4, fc.constant("returns")],
-      [2, fc.constant("throws")],
-      [1, one("throws permanently")],
-    ),
+    end: one("returns", "returns", "returns", "throws", "throws", "throws", "throws permanently"),
     heedsSignal: fc.boolean(),
   });
 }
@@ -106,20 +103,21 @@ const fates: fc.Arbitrary<readonly Fate[]> = fc.oneof(
       [2, copied],
     ),
     weighted([4, fc.constant(PROMPT)], [3, requestLate], [5, replyLate], [1, requestLost]),
-    weighted([4, fc.constant(PROMPT)], [2, requestLost], [3, replyLost], [3, replyBroken], [1, requestRefused]),
-  ].map((fate) => fc.array(fate, { maxLength: 90, size: "max" })),
+    weighted([8, fc.constant(PROMPT)], [1, requestLost], [2, replyLost], [3, replyBroken], [1, requestRefused]),
+  ].map((fate) => fc.array(fate, { maxLength: 140, size: "max" })),
 );
 
 const anyProcess = fc.nat(2);
+const restarts = one(true, true, true, false);
 const key = fc.nat(2);
 
 const gentleCommands = (faults: boolean): readonly (readonly [number, fc.Arbitrary<Command>])[] => [
   [18, fc.array(call(faults), { minLength: 1, maxLength: 3 }).map((calls) => ({ does: "calls", calls }))],
   [20, fc.integer({ min: 1, max: 8 }).map((messages) => ({ does: "deliver", messages }))],
-  [20, one(5, 40, 150, 340, 500, 900, 1_600).map((ms) => ({ does: "pass", ms }))],
+  [20, one(5, 40, 150, 340, 700, 1_100, 1_600, 2_600).map((ms) => ({ does: "pass", ms }))],
   [2, fc.nat(9).map((each) => ({ does: "leave", call: each }))],
   [2, key.map((each) => ({ does: "forget", key: each, force: false }))],
-  [4, fc.record({ does: fc.constant("resolve"), key, to: one("done", "failed", "final") })],
+  [6, fc.record({ does: fc.constant("resolve"), key, to: one("done", "failed", "final") })],
   [1, fc.constant({ does: "purge" })],
   [1, fc.constant({ does: "list" })],
 ];
@@ -140,16 +138,13 @@ const harshCommands: readonly (readonly [number, fc.Arbitrary<Command>])[] = [
       does: fc.constant("close"),
       process: anyProcess,
       timeoutMs: one(10, 500, 3_000),
-      restarts: fc.boolean(),
+      restarts: restarts,
     }),
   ],
   [4, fc.record({ does: fc.constant("stall"), process: anyProcess, ms: one(100, 500, 1_100, 2_200) })],
   [2, fc.record({ does: fc.constant("suspend"), process: anyProcess, ms: one(100, 500, 1_100, 2_200) })],
   [2, fc.record({ does: fc.constant("set-wall"), process: anyProcess, byMs: one(200, -200, -900, 5_000, -60_000) })],
-  [
-    2,
-    fc.record({ does: fc.constant("crash"), process: anyProcess, losesMessages: fc.boolean(), restarts: fc.boolean() }),
-  ],
+  [2, fc.record({ does: fc.constant("crash"), process: anyProcess, losesMessages: fc.boolean(), restarts: restarts })],
   [1, key.map((each) => ({ does: "forget", key: each, force: true }))],
   [1, one(100, 700).map((byMs) => ({ does: "set-store-back", byMs }))],
 ];
@@ -173,17 +168,17 @@ function plan(faults: boolean): fc.Arbitrary<Plan> {
     probes: fc.boolean(),
     reads: fc.boolean(),
     promptMs: faults ? one(30, 250, 1_000) : fc.constant(30),
-    storeTimeoutMs: faults ? one(2_000, 2_000, 4_000, 800, 300) : fc.constant(2_000),
+    storeTimeoutMs: faults ? one(2_000, 2_000, 4_000, 700) : fc.constant(2_000),
     upkeepMs: weighted<number | undefined>([3, fc.constant(undefined)], [1, fc.constant(900)]),
     defaults: fc.record({
       lease: one(1_000, 1_000, 2_500),
-      retention: one(60_000, 4_000),
+      retention: one(60_000, 4_000, 800, 800),
       wait: one(3_000, 1_200),
     }),
     keys: one(1, 1, 2, 3),
     processes: fc.array(process, { minLength: 2, maxLength: 3 }),
     fates: faults ? fates : fc.constant([]),
-    script: fc.array(weighted(...commands), { minLength: 4, maxLength: 34, size: "max" }),
+    script: fc.array(weighted(...commands), { minLength: 6, maxLength: 56, size: "max" }),
   });
 }
 

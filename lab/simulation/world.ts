@@ -45,8 +45,8 @@ export class Counterexample extends Error {
 /** A world that does not come to rest has run into a loop. */
 const MOMENTS_MAX = 20_000;
 
-/** Runs a plan, and throws a {@link Counterexample} if an invariant breaks. */
-export async function simulate(library: Library, plan: Plan): Promise<void> {
+/** Runs a plan and tells what happened; throws a {@link Counterexample} if an invariant breaks. */
+export async function simulate(library: Library, plan: Plan): Promise<Timeline> {
   const world = createWorld(library, plan);
   const { timeline, verdict } = world;
   const onRejection = (reason: unknown) => verdict.broken("I7", `a rejection that nobody handles: ${String(reason)}`);
@@ -64,8 +64,8 @@ export async function simulate(library: Library, plan: Plan): Promise<void> {
     process.off("unhandledRejection", onRejection);
     Math.random = realRandom;
   }
-  if (verdict.first !== undefined)
-    throw new Counterexample(verdict.first.invariant, verdict.first.how, timeline.toString());
+  if (verdict.first === undefined) return timeline;
+  throw new Counterexample(verdict.first.invariant, verdict.first.how, timeline.toString());
 }
 
 /** Ends a run whose verdict is known. */

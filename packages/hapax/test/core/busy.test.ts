@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { JOINERS_MAX } from "../../src/core/limits.js";
 import { memoryStore } from "../../src/stores/memory/index.js";
 import { manualClock } from "../../src/testing/manual-clock.js";
-import { heldWork, refusal, thrownBy, watched } from "./held-work.js";
+import { deferred, heldWork, refusal, thrownBy, until, watched } from "./held-work.js";
 import { another, EACH_STORE, onMemory, onSqlite } from "./make-hapax.js";
-import { withFaults } from "./store-with-faults.js";
+import { lateReply, withFaults } from "./store-with-faults.js";
 
 const call = { scope: "webhooks", key: "evt-1" };
 
@@ -75,8 +75,23 @@ describe("a duplicate that waits for another process", () => {
     };
     const waiter = another(setup, { store }).hapax.run(call, work.fn);
     await first;
-    await setup.clock.advance(2_000);
     expect(await waiter).toMatchObject({ value: "just before", replayed: true });
+  });
+
+  it("misses no settlement that comes while it asks again, before it sleeps", async () => {
+    const setup = onMemory();
+    const { store, faults, batches } = withFaults(setup.store);
+    const work = heldWork();
+    const first = setup.hapax.run(call, work.fn);
+    await work.started();
+    const reply = deferred<void>();
+    faults.claim = (pass) => (batches.claim.length === 2 ? lateReply(reply.promise)(pass) : pass());
+    const waiter = another(setup, { store }).hapax.run(call, work.fn);
+    await until(() => batches.claim.length === 2);
+    work.finish("meanwhile");
+    await first;
+    reply.resolve();
+    expect(await waiter).toMatchObject({ value: "meanwhile", replayed: true });
   });
 
   it("stops watching when it is answered", async () => {

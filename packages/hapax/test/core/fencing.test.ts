@@ -64,6 +64,21 @@ describe.each(EACH_STORE)("F6 a worker whose lease was taken over, on %s", (_nam
     await ended;
   });
 
+  it("is told at once when the newer claim is of its own process", async () => {
+    const { hapax } = await make();
+    const work = heldWork();
+    const older = refusal(hapax.run(call, work.fn));
+    await work.started();
+    const { signal } = work.ctx;
+    await hapax.forget(call, { force: true });
+    // With a fingerprint of its own it does not join, and asks the store.
+    const newer = await hapax.run({ ...call, payload: 1 }, () => "newer");
+    expect(signal.reason).toMatchObject({ code: "claim-lost" });
+    work.finish("older");
+    expect((await older).code).toBe("claim-lost");
+    expect(await hapax.get(call)).toMatchObject({ result: "newer", token: newer.token });
+  });
+
   it("is told so by its signal, at its next heartbeat", async () => {
     const setup = await make();
     const { work } = await takenOver(setup, "running");

@@ -171,6 +171,20 @@ describe("a step", () => {
     await out;
   });
 
+  it("F6 whose token was refused ends the claim's trust at once, before any heartbeat", async () => {
+    const { hapax } = onMemory();
+    const work = heldWork();
+    const out = refusal(hapax.run(call, work.fn));
+    await work.started();
+    const { signal } = work.ctx;
+    await hapax.forget(call, { force: true });
+    expect((await refusal(work.ctx.step("charge", () => "charged"))).code).toBe("claim-lost");
+    expect(signal.reason).toMatchObject({ code: "claim-lost" });
+    expect(() => work.ctx.assertHeld()).toThrow(expect.objectContaining({ code: "claim-lost" }));
+    work.finish("x");
+    await out;
+  });
+
   it("whose recording is not answered is tried again, and recorded once", async () => {
     const setup = onMemory();
     const { store, faults, batches } = withFaults(setup.store);

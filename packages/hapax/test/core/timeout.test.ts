@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { documents } from "../../src/index.js";
+import { memoryStore } from "../../src/stores/memory/index.js";
+import { manualClock } from "../../src/testing/manual-clock.js";
 import { heard, heldWork, refusal, thrownBy, watched } from "./held-work.js";
 import { another, EACH_STORE, onMemory, type SetupOptions } from "./make-hapax.js";
+import { refused, withFaults } from "./store-with-faults.js";
 
 const call = { scope: "reports", key: "r-1" };
 
@@ -134,6 +137,23 @@ describe("a function that runs past its timeout", () => {
     await clock.advance(60_000);
     expect(emitted("timeout")).toEqual([]);
     expect(clock.timers).toBe(0);
+  });
+
+  it("and ends in time, but whose result the store takes late, is no timeout", async () => {
+    const clock = manualClock();
+    const { store, faults } = withFaults(memoryStore({ clock }));
+    const { hapax, emitted } = onMemory({ clock, store });
+    const work = heldWork();
+    const out = heard(hapax.run({ ...call, timeout: "5s" }, work.fn));
+    await work.started();
+    await clock.advance(4_000);
+    faults.settle = refused;
+    work.finish("in time");
+    await clock.advance(4_000);
+    delete faults.settle;
+    await clock.advance(2_000);
+    expect(await out).toMatchObject({ value: "in time", stored: true });
+    expect(emitted("timeout")).toEqual([]);
   });
 
   it("P7 that fails in time throws its own error", async () => {

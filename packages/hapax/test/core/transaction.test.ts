@@ -224,6 +224,20 @@ describe("a transaction whose COMMIT is not answered", () => {
     expect([runs, batches.settle]).toEqual([1, []]);
   });
 
+  it("is outcome-unknown if the record is done by another's token", async () => {
+    const setup = await setUp();
+    const { store, faults } = withFaults(setup.store);
+    faults.transaction = async (pass) => {
+      await pass();
+      await setup.hapax.forget(call);
+      await setup.hapax.run(call, () => "newer");
+      throw new Error("connection reset");
+    };
+    const out = refusal(another(setup, { store }).hapax.transaction(call, () => "mine"));
+    expect((await out).code).toBe("outcome-unknown");
+    expect((await setup.hapax.get(call))?.result).toBe("newer");
+  });
+
   it("ends although the store does not answer the question either", async () => {
     const setup = await setUp();
     const { store, faults } = withFaults(setup.store);

@@ -238,6 +238,19 @@ describe("F5 trust time", () => {
     expect(() => work.ctx.assertHeld()).toThrow(expect.objectContaining({ code: "claim-lost" }));
   });
 
+  it("goes on after a suspension, although the wall clock stands still", () => {
+    const clock = manualClock();
+    const now = trustTime(clock);
+    clock.suspend(3_600_000);
+    const startMs = now();
+    for (let second = 0; second < 30; second += 1) {
+      clock.stall(1_000);
+      clock.setWall(-1_000);
+      now();
+    }
+    expect(now() - startMs).toBeGreaterThanOrEqual(30_000 - 10);
+  });
+
   it("does not run faster the more often it is read: the wall clock tells whole milliseconds only", () => {
     let realMs = 0;
     const now = trustTime({

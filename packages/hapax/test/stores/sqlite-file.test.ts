@@ -2,7 +2,12 @@ import { writeFileSync } from "node:fs";
 import type Database from "better-sqlite3";
 import { describe, expect, it } from "vitest";
 import type { Token } from "../../src/index.js";
-import { type SqliteHandle, type SqliteStoreOptions, sqliteStore } from "../../src/stores/sqlite/index.js";
+import {
+  type SqliteHandle,
+  type SqliteStoreOptions,
+  type SqliteValue,
+  sqliteStore,
+} from "../../src/stores/sqlite/index.js";
 import { createTrial } from "../../src/testing/conformance/trial.js";
 import { manualClock } from "../../src/testing/index.js";
 import { nodeSqliteShape } from "./node-sqlite-shape.js";
@@ -171,6 +176,60 @@ describe("the handle", () => {
       },
     };
     expect((await refusalOf(sqliteStore(broken).migrate())).code).toBe("store-unavailable");
+  });
+});
+
+/** A handle that notes how strictly each commit waited for the disk: 2 is full fsync, 1 is none for the commit. */
+function notingCommits(db: Database.Database): { readonly handle: SqliteHandle; readonly commits: unknown[] } {
+  const commits: unknown[] = [];
+  const handle: SqliteHandle = {
+    exec: (sql) => db.exec(sql),
+    prepare(sql) {
+      const statement = db.prepare<SqliteValue[]>(sql);
+      if (sql !== "commit") return statement;
+      return {
+        run() {
+          commits.push(db.pragma("synchronous", { simple: true }));
+          return statement.run();
+        },
+        get: () => undefined,
+        all: () => [],
+      };
+    },
+  };
+  return { handle, commits };
+}
+
+describe("a commit", () => {
+  it("waits for the disk whenever it decides something, and not when it only counts replays", async () => {
+    const { handle, commits } = notingCommits(openFile(newFile()));
+    const trial = await migrated(handle);
+    const commitOf = async (work: () => Promise<unknown>) => {
+      commits.length = 0;
+      await work();
+      return commits;
+    };
+    const expired = { key: "expired", leaseMs: 1 };
+    const held = { key: "held", leaseMs: 1, onAbandoned: "hold" } as const;
+    for (const request of [expired, held]) await trial.grant(request);
+    const { token } = await trial.grant();
+    expect(await commitOf(() => trial.extend(token))).toEqual([2]);
+    expect(await commitOf(() => trial.complete(token))).toEqual([2]);
+
+    // A replay makes it expect more of them; every other answer must be on disk all the same.
+    const amidReplays = async (...keys: string[]) => {
+      await trial.claim();
+      return commitOf(() => trial.store.claim(["key", ...keys, "key"].map((key) => trial.request({ key }))));
+    };
+    expect(await amidReplays()).toEqual([1]);
+    expect(await amidReplays("new")).toEqual([2]);
+    expect(await amidReplays("expired")).toEqual([2]);
+    expect(await amidReplays("held")).toEqual([2]);
+    expect((await trial.record("new")).runs).toBe(1);
+    expect((await trial.record("expired")).runs).toBe(2);
+    expect((await trial.record("held")).status).toBe("uncertain");
+    // Each of the four brought its own replay and two more.
+    expect((await trial.record()).seen).toBe(13);
   });
 });
 
