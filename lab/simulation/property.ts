@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import type { Library } from "./library.js";
 import type { Invariant } from "./observer/verdict.js";
+import type { Plan } from "./plan.js";
 import { plans } from "./plans.js";
 import { Counterexample, simulate } from "./world.js";
 
@@ -30,6 +31,7 @@ export interface Failure {
   readonly path: string;
   /** What broke, and the timeline of the smallest run that breaks it. */
   readonly message: string;
+  readonly plan: Plan | undefined;
 }
 
 const SHRINK_MS = 20_000;
@@ -65,6 +67,7 @@ export async function checkProperty(options: PropertyOptions): Promise<PropertyR
     failure: {
       invariant: error instanceof Counterexample ? error.invariant : undefined,
       path: details.counterexamplePath ?? "",
+      plan: details.counterexample?.[0],
       message: error instanceof Counterexample ? error.message : String(error instanceof Error ? error.stack : error),
     },
   };

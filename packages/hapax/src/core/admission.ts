@@ -1,4 +1,5 @@
 import { HapaxError } from "../errors.js";
+import { decodeStored } from "./codec.js";
 import type { Engine } from "./engine.js";
 import type { Ending, HeldClaim } from "./held-claim.js";
 import { type Operation, shownOperation } from "./operation.js";
@@ -140,7 +141,7 @@ function sharesWork(engine: Engine, visit: Visit, local: HeldClaim): boolean {
 
 /** A replay is what the store holds, so a joiner gets a copy of its own; with `storeResult: false` there is but one. */
 function shared({ codec }: Engine, { value, bytes }: Ending & { kind: "value" }): unknown {
-  return bytes === undefined ? value : codec.decode(bytes);
+  return bytes === undefined ? value : decodeStored(codec, bytes, "The stored result");
 }
 
 /** Once for a call, however often it asks. */

@@ -20,11 +20,26 @@ export const jsonCodec: Codec = {
 /** Encodes with a limit; `what` and `way out` make the error. */
 export function encodeWithin(codec: Codec, value: unknown, bytesMax: number, what: string, wayOut: string): Uint8Array {
   const bytes = codec.encode(value);
+  if (!(bytes instanceof Uint8Array)) {
+    throw new HapaxError("unserializable", `${what} was not encoded: the codec's encode must return a Uint8Array.`);
+  }
   if (bytes.byteLength <= bytesMax) return bytes;
   throw new HapaxError(
     "payload-too-large",
     `${what} takes ${bytes.byteLength} bytes; the limit is ${bytesMax}. ${wayOut}`,
   );
+}
+
+/** Decodes what the store holds. A parser's own words may quote the data, so they are not passed on. */
+export function decodeStored(codec: Codec, bytes: Uint8Array, what: string): unknown {
+  try {
+    return codec.decode(bytes);
+  } catch {
+    throw new HapaxError(
+      "unserializable",
+      `${what} cannot be read by this codec. Was it written by another one? The work is recorded and does not run again.`,
+    );
+  }
 }
 
 /** No JSON, and no text at all, begins with this byte. */

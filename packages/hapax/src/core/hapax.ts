@@ -1,11 +1,12 @@
 import { HapaxError, shownKey } from "../errors.js";
+import { answered } from "./answered.js";
 import { encodeWithin } from "./codec.js";
 import type { Context } from "./context.js";
 import { type Duration, parseDurationMs } from "./durations.js";
 import { createEngine, type Engine, type HapaxOptions } from "./engine.js";
 import type { EventName, Listener } from "./events.js";
 import { closedError } from "./in-flight.js";
-import { argumentsIdentity, type Call, type Identity, requireFunction } from "./operation.js";
+import { argumentsIdentity, type Call, type Identity, requireFunction, requireObject } from "./operation.js";
 import { createRecords, type Records } from "./records.js";
 import { admit, type Outcome, RunWork } from "./run.js";
 import { BEHAVIOUR_NAMES, type Behaviour, refuseUnknown } from "./settings.js";
@@ -91,7 +92,14 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
 
     wrap(fn, wrapOptions) {
       requireFunction(fn);
+      requireObject(wrapOptions);
       refuseUnknown("wrap", wrapOptions, WRAP);
+      if (wrapOptions.key !== undefined && wrapOptions.exclude !== undefined) {
+        throw new HapaxError(
+          "invalid-option",
+          "exclude is for hashed arguments; with a key of its own wrap hashes none.",
+        );
+      }
       const { scope, key, exclude, metadata, ...behaviour } = wrapOptions;
       return async function once(this: unknown, ...args) {
         const out = await run(
@@ -108,6 +116,13 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
     },
 
     async transaction(call, fn) {
+      requireObject(call);
+      if (call.timeout !== undefined && store.capabilities.synchronousTransactions) {
+        throw new HapaxError(
+          "invalid-option",
+          "timeout cannot end a synchronous transaction on this store. Leave it out.",
+        );
+      }
       // A crash leaves no effect, so there is nothing to hold; and no effect may happen outside the transaction.
       const safely: Call = { ...call, onAbandoned: "rerun", onStoreDown: "closed" };
       return admit(engine, safely, new TransactionWork(engine, store, fn));
@@ -115,7 +130,9 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
 
     async markDone(identity, value) {
       encodeWithin(codec, value, engine.resultBytesMax, "The result", "Give less.");
-      const out = await run({ ...identity, onBusy: "reject", onStoreDown: "closed" }, () => value);
+      requireObject(identity);
+      const recording: Call = { ...identity, onBusy: "reject", onStoreDown: "closed", storeResult: true };
+      const out = await run(recording, () => value).catch(orLeave);
       if (out.stored) return;
       throw new HapaxError(
         "store-unavailable",
@@ -123,9 +140,12 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
       );
     },
 
-    on: engine.events.on,
+    on(name, listener) {
+      requireFunction(listener);
+      return engine.events.on(name, listener);
+    },
     migrate: () => store.migrate(),
-    purge: () => store.purge(PURGE_RECORDS),
+    purge: () => answered(engine, store.purge(PURGE_RECORDS)),
     async close(closing = {}) {
       refuseUnknown("close", closing, new Set(["timeout"]));
       await close(closing.timeout === undefined ? CLOSE_MS : parseDurationMs("timeout", closing.timeout));
@@ -146,6 +166,12 @@ export function createHapax<Tx = never>(options: HapaxOptions<Tx>): Hapax<Tx> {
     // Whoever still sleeps (a duplicate that waits, a claim that is sent again) wakes up, and finds it closed.
     engine.clock.wakeAll();
   }
+}
+
+/** A record that is done stays as it is, also where its result could not be kept. */
+function orLeave(error: unknown): { stored: boolean } {
+  if (error instanceof HapaxError && error.code === "result-omitted") return { stored: true };
+  throw error;
 }
 
 function startUpkeep(engine: Engine, every: Duration | false | undefined): Upkeep | undefined {

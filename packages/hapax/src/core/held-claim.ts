@@ -72,10 +72,12 @@ export class HeldClaim {
 
   /** Made when first asked for: most functions never look at it. */
   get signal(): AbortSignal {
+    // A loop that was blocked has run no timer: whoever looks is told all the same.
+    if (this.running && !this.trusted) this.lose(this.lostError("its lease can no longer be trusted"));
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#lost !== undefined) this.#controller.abort(this.#lost);
-      this.#linkCaller(this.#controller);
+      else if (this.#ending === undefined) this.#linkCaller(this.#controller);
     }
     return this.#controller.signal;
   }

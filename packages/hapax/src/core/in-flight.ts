@@ -3,6 +3,7 @@ import type { Clock } from "./clock.js";
 
 /** Counts the calls in flight, so that closing can wait for them. */
 export interface InFlight {
+  readonly closed: boolean;
   /** Refuses once closed. */
   enter(): void;
   leave(): void;
@@ -19,6 +20,9 @@ export function createInFlight(clock: Clock): InFlight {
   let closed = false;
   const onIdle = new Set<() => void>();
   return {
+    get closed() {
+      return closed;
+    },
     enter() {
       if (closed) throw closedError();
       calls += 1;

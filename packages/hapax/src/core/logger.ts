@@ -9,7 +9,8 @@ export function safeLogger(logger: Logger): Logger {
   const safely = (log: Logger["warn"]): Logger["warn"] => {
     return (message, fields) => {
       try {
-        log(message, fields);
+        const logged: unknown = log(message, fields);
+        if (logged instanceof Promise) logged.catch(() => {});
       } catch {
         // There is nobody left to tell.
       }

@@ -18,6 +18,9 @@ export interface Identity {
   readonly fingerprint?: string;
 }
 
+/** Names a record, to look at it or to decide about it. */
+export type RecordName = Omit<Identity, "fingerprint">;
+
 export interface Call extends Identity, Behaviour {
   /** Ends waiting; a running function sees it as `ctx.signal`. */
   readonly signal?: AbortSignal;
@@ -69,7 +72,7 @@ export function encodeMetadata(codec: Codec, metadata: unknown): Uint8Array {
 }
 
 /** For calls that only name a record, such as `get`. */
-export function parseRecordId(identity: Identity): { scope: string; key: string } {
+export function parseRecordId(identity: RecordName): { scope: string; key: string } {
   requireObject(identity);
   refuseUnknown("The call", identity, RECORD);
   const { scope, key } = parseIdentity(identity);
@@ -77,7 +80,7 @@ export function parseRecordId(identity: Identity): { scope: string; key: string 
 }
 
 /** Nothing but a scope means all of it; anything more must name one record. */
-export function parseRecordOrScope(target: Identity | { readonly scope: string }): {
+export function parseRecordOrScope(target: RecordName | { readonly scope: string }): {
   scope: string;
   key: string | undefined;
 } {

@@ -1,6 +1,6 @@
 import { HapaxError } from "../errors.js";
 import { answered } from "./answered.js";
-import { encodeWithin } from "./codec.js";
+import { decodeStored, encodeWithin } from "./codec.js";
 import type { Engine } from "./engine.js";
 import type { Operation } from "./operation.js";
 import { outcomeUnknown } from "./refusals.js";
@@ -19,7 +19,8 @@ export async function reconcile(
   const { scope, key, settings } = operation;
   const { token, runs: attempt } = uncertain;
   engine.events.emit("uncertain", () => ({ scope, key, token, attempt }));
-  const metadata = uncertain.metadata === undefined ? undefined : engine.codec.decode(uncertain.metadata);
+  const { codec } = engine;
+  const metadata = uncertain.metadata && decodeStored(codec, uncertain.metadata, "The metadata");
   const decided: Reconciled | undefined = await settings.reconcile?.({ scope, key, token, attempt, metadata });
   if (decided === undefined) throw outcomeUnknown(operation, "its worker stopped before it reported");
   if (decided?.status !== "done" && decided?.status !== "failed") throw undecided();

@@ -1,9 +1,9 @@
 import { HapaxError, shownKey } from "../errors.js";
 import { answered } from "./answered.js";
-import { decodeError, encodeError, encodeWithin, omissionOf, type StoredError } from "./codec.js";
+import { type Codec, decodeError, encodeError, encodeWithin, omissionOf, type StoredError } from "./codec.js";
 import type { Engine } from "./engine.js";
 import { LIST_RECORDS_MAX } from "./limits.js";
-import { type Identity, parseRecordId, parseRecordOrScope, parseScope, requireObject } from "./operation.js";
+import { parseRecordId, parseRecordOrScope, parseScope, type RecordName, requireObject } from "./operation.js";
 import { parseToken, type Status, type StoredRecord, type Token } from "./record.js";
 import { ofType, oneOf, parseStatus, refuseUnknown } from "./settings.js";
 import type { ForgetResult, ListQuery, Resolution } from "./store.js";
@@ -26,6 +26,7 @@ export interface HapaxRecord {
   readonly expiresAt: Date | undefined;
   readonly runs: number;
   readonly seen: number;
+  /** `undefined` also where it was not kept, or was written by another codec. */
   readonly result: unknown;
   readonly error: StoredError | undefined;
   readonly metadata: unknown;
@@ -51,7 +52,7 @@ export interface ForgetOptions {
 }
 
 /** What a person has seen, and now decides. */
-export interface ResolveTarget extends Identity {
+export interface ResolveTarget extends RecordName {
   readonly token: string;
   /** The status that was seen. Default `uncertain`. */
   readonly status?: "uncertain" | "failed";
@@ -63,9 +64,9 @@ export type Decision =
 
 /** Looking at records, and deciding about them. */
 export interface Records {
-  get(identity: Identity): Promise<HapaxRecord | undefined>;
+  get(identity: RecordName): Promise<HapaxRecord | undefined>;
   list(options?: ListOptions): Promise<RecordPage>;
-  forget(target: Identity | { readonly scope: string }, options?: ForgetOptions): Promise<ForgetResult>;
+  forget(target: RecordName | { readonly scope: string }, options?: ForgetOptions): Promise<ForgetResult>;
   resolve(target: ResolveTarget, decision: Decision): Promise<void>;
 }
 
@@ -81,6 +82,7 @@ export function createRecords(engine: Engine): Records {
     },
 
     async list(options = {}) {
+      requireObject(options);
       refuseUnknown("list", options, LIST);
       const query: ListQuery = {
         scope: options.scope === undefined ? undefined : parseScope(options.scope),
@@ -96,7 +98,9 @@ export function createRecords(engine: Engine): Records {
     async forget(target, options = {}) {
       refuseUnknown("forget", options, new Set(["force"]));
       const { scope, key } = parseRecordOrScope(target);
-      return store.forget({ scope, key, force: ofType("force", options.force, "boolean") ?? false });
+      const forgetting = store.forget({ scope, key, force: ofType("force", options.force, "boolean") ?? false });
+      // A whole scope takes as long as it takes.
+      return key === undefined ? forgetting : answered(engine, forgetting);
     },
 
     async resolve(target, decision) {
@@ -174,10 +178,19 @@ function shown({ codec }: Engine, record: StoredRecord): HapaxRecord {
     expiresAt: dateOf(record.expiresAtMs),
     runs: record.runs,
     seen: record.seen,
-    result: kept === undefined ? undefined : codec.decode(kept),
+    result: kept === undefined ? undefined : readable(codec, kept),
     error: decodeError(record.error),
-    metadata: metadata === undefined ? undefined : codec.decode(metadata),
+    metadata: metadata === undefined ? undefined : readable(codec, metadata),
   };
+}
+
+/** One record that was written by another codec must not hide all the others. */
+function readable(codec: Codec, bytes: Uint8Array): unknown {
+  try {
+    return codec.decode(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 function dateOf(ms: number | undefined): Date | undefined {

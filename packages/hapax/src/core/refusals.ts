@@ -27,7 +27,10 @@ export function mismatch({ scope, key }: Operation): HapaxError {
 export function finalFailure({ scope, key }: Operation, failed: ClaimResult & { kind: "failed" }): HapaxError {
   const stored = decodeError(failed.error);
   const cause = stored === undefined ? undefined : Object.assign(new Error(stored.message), stored);
-  const why = stored === undefined ? "its worker did not come back" : stored.message;
+  const why =
+    stored === undefined
+      ? "there is no error with it: its worker did not come back, or somebody decided so"
+      : stored.message;
   return new HapaxError(
     "failed",
     `${scope}/${shownKey(key)} failed for good (runs: ${failed.runs}): ${why}. It does not run again until resolve() or forget().`,

@@ -1,16 +1,16 @@
-import type { HapaxError } from "../errors.js";
 import { onAbort } from "./abort.js";
 import { ask, isAdmission, untilAdmitted } from "./admission.js";
-import { type EncodedResult, encodeError, encodeResult, isPermanent, omissionOf } from "./codec.js";
+import { decodeStored, type EncodedResult, encodeError, encodeResult, isPermanent, omissionOf } from "./codec.js";
 import { type Context, RunContext, unprotectedContext } from "./context.js";
 import type { Engine } from "./engine.js";
 import { aboutClaim } from "./heartbeat.js";
 import { HeldClaim } from "./held-claim.js";
 import { type Call, type Operation, parseCall, requireFunction, shownOperation } from "./operation.js";
 import type { Token } from "./record.js";
-import { outcomeUnknown, resultOmitted, timedOut } from "./refusals.js";
+import { outcomeUnknown, resultOmitted } from "./refusals.js";
 import type { Completion } from "./store.js";
 import type { ClaimAnswer, SettleAnswer } from "./store-client.js";
+import { within } from "./timeout.js";
 
 /** What a call came to. */
 export interface Outcome<T> {
@@ -44,9 +44,14 @@ export async function admit<T>(engine: Engine, call: Call, work: Work<T>): Promi
   try {
     const operation = parseCall(call, engine.settings, engine.codec);
     work.check();
+    operation.signal?.throwIfAborted();
     const alone = !engine.executions.has(operation.id);
     const first = alone ? await ask(engine, operation) : undefined;
-    const admission = isAdmission(first) ? first : await untilAdmitted(engine, operation, first);
+    let admission = isAdmission(first) ? first : await untilAdmitted(engine, operation, first);
+    while (admission.kind === "granted" && isTooLate(engine, operation, admission)) {
+      engine.client.release(operation, admission);
+      admission = await untilAdmitted(engine, operation, { kind: "stale" });
+    }
     switch (admission.kind) {
       case "granted":
         return await work.lead(takeUp(engine, operation, admission));
@@ -60,6 +65,15 @@ export async function admit<T>(engine: Engine, call: Call, work: Work<T>): Promi
   } finally {
     engine.inFlight.leave();
   }
+}
+
+/** The grant was heard in time, but the loop was blocked since: nothing may start on it. */
+function isTooLate(
+  engine: Engine,
+  { settings }: Operation,
+  { firstSentMs }: { readonly firstSentMs: number },
+): boolean {
+  return engine.now() >= firstSentMs + settings.trustMs;
 }
 
 function takeUp(engine: Engine, operation: Operation, grant: ClaimAnswer & { kind: "granted" }): HeldClaim {
@@ -106,27 +120,6 @@ export class RunWork<T> implements Work<T> {
       return true;
     });
   }
-}
-
-/** Past its timeout the call ends; what the function still does is settled behind it, and the token decides. */
-function within<T>(
-  engine: Engine,
-  operation: Operation,
-  outcome: Promise<T>,
-  onTimeout: (error: HapaxError) => boolean,
-): Promise<T> {
-  const { timeoutMs } = operation.settings;
-  if (timeoutMs === undefined) return outcome;
-  return new Promise((resolve, reject) => {
-    const endsMs = engine.clock.monotonicMs() + timeoutMs;
-    const cancel = engine.clock.after(timeoutMs, () => {
-      // Woken because hapax closes: that is no timeout, and the function learns it by its signal.
-      if (engine.clock.monotonicMs() < endsMs) return;
-      const error = timedOut(operation, timeoutMs);
-      if (onTimeout(error)) reject(error);
-    });
-    outcome.then(resolve, reject).finally(cancel);
-  });
 }
 
 async function runUnprotected<T>(
@@ -222,6 +215,7 @@ export async function fail(
   // Who left took only its own call along: the duplicates still want the work, and ask for it themselves.
   const leaderLeft = operation.signal?.aborted === true;
   claim.settling = true;
+  if (operation.settings.onAbandoned === "hold" && (leaderLeft || !claim.trusted)) return abandon(engine, claim);
   const answer = await engine.client.settle(claim, {
     kind: "fail",
     scope: operation.scope,
@@ -244,6 +238,15 @@ export async function fail(
   engine.events.emit("lost", () => ({ ...aboutClaim(claim), code }));
 }
 
+/**
+ * The function was stopped from outside (its trust ended, its timeout, its caller, closing), so its error does not say
+ * whether the effect happened. Under `hold` that is for a person: the lease runs out and the record becomes `uncertain`.
+ */
+function abandon(engine: Engine, claim: HeldClaim): void {
+  endExecution(engine, claim);
+  claim.end({ kind: "anew", counted: false });
+}
+
 export function endExecution(engine: Engine, claim: HeldClaim): void {
   if (engine.executions.get(claim.operation.id) === claim) engine.executions.delete(claim.operation.id);
 }
@@ -252,7 +255,7 @@ function replay<T>(engine: Engine, operation: Operation, done: ClaimAnswer & { k
   const { result } = done;
   const omission = result === undefined ? undefined : omissionOf(result);
   if (omission !== undefined) throw resultOmitted(operation, omission);
-  const value = result === undefined ? undefined : engine.codec.decode(result);
+  const value = result === undefined ? undefined : decodeStored(engine.codec, result, "The stored result");
   return replayed(engine, operation, { token: done.token, attempt: done.runs }, value as T, false);
 }
 

@@ -1,5 +1,5 @@
 import { HapaxError } from "../errors.js";
-import { type Codec, encodeWithin } from "./codec.js";
+import { type Codec, decodeStored, encodeResult, omissionOf } from "./codec.js";
 import type { HeldClaim } from "./held-claim.js";
 import { STEP_NAME_BYTES_MAX, STEPS_MAX } from "./limits.js";
 import { checkText } from "./operation.js";
@@ -20,13 +20,32 @@ export function createSteps({ claim, client, codec, resultBytesMax }: StepsOptio
     checkText("A step's name", name, STEP_NAME_BYTES_MAX, "invalid-option");
     refuseReuse(name);
     const stored = claim.steps.get(name);
-    if (stored !== undefined) return codec.decode(stored) as T;
+    if (stored !== undefined) return served(name, stored) as T;
 
     claim.assertHeld();
-    const value = await fn();
+    const value = await attempt(name, fn);
     await record(name, value);
     return value;
   };
+
+  /** A step that threw did not run, and may be tried again in this execution. */
+  async function attempt<T>(name: string, fn: () => Promise<T> | T): Promise<T> {
+    try {
+      return await fn();
+    } catch (error) {
+      used.delete(name);
+      throw error;
+    }
+  }
+
+  function served(name: string, stored: Uint8Array): unknown {
+    const omission = omissionOf(stored);
+    if (omission === undefined) return decodeStored(codec, stored, `The stored result of step ${name}`);
+    throw new HapaxError(
+      "result-omitted",
+      `Step ${JSON.stringify(name)} ran, but its result could not be stored (${omission}). It does not run again.`,
+    );
+  }
 
   function refuseReuse(name: string): void {
     if (used.has(name)) {
@@ -35,23 +54,21 @@ export function createSteps({ claim, client, codec, resultBytesMax }: StepsOptio
         `The step ${JSON.stringify(name)} ran already in this execution. In a loop, number its name.`,
       );
     }
-    if (used.size >= STEPS_MAX) {
-      throw new HapaxError("invalid-option", `An execution has at most ${STEPS_MAX} steps. Split the work.`);
+    if (!claim.steps.has(name) && claim.steps.size + used.size >= STEPS_MAX) {
+      throw new HapaxError("invalid-option", `A record keeps at most ${STEPS_MAX} steps. Split the work.`);
     }
     used.add(name);
   }
 
   async function record(name: string, value: unknown): Promise<void> {
     const { scope, key } = claim.operation;
-    const result = encodeWithin(
-      codec,
-      value,
-      resultBytesMax,
-      `The result of step ${name}`,
-      "Return a reference to it.",
-    );
-    const answer = await client.settle(claim, { kind: "step", scope, key, token: claim.token, name, result });
-    if (answer.kind === "settled") return;
+    // Its effect has happened: what cannot be stored is marked, so that no later attempt repeats it.
+    const { bytes = new Uint8Array(), refusal } = encodeResult(codec, value, resultBytesMax);
+    const answer = await client.settle(claim, { kind: "step", scope, key, token: claim.token, name, result: bytes });
+    if (answer.kind === "settled") {
+      if (refusal !== undefined) throw refusal;
+      return;
+    }
     if (answer.kind === "unanswered") {
       throw new HapaxError("store-unavailable", `Step ${JSON.stringify(name)} ran, and could not be recorded.`, {
         cause: answer.error,

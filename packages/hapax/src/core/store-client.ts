@@ -7,6 +7,7 @@ import { type Grant, type HeldClaim, tooManyJoiners } from "./held-claim.js";
 import { JOINERS_MAX } from "./limits.js";
 import { type Operation, sameTerms } from "./operation.js";
 import type { ClaimRequest, ClaimResult, ExtendResult, Lease, RecordStore, Settlement, SettleResult } from "./store.js";
+import { CLAIM_KINDS, EXTEND_KINDS, SETTLE_KINDS, understood } from "./store-answers.js";
 
 /**
  * The engine's side of the waist: sends claims and settlements, and sends them again when a reply is lost.
@@ -16,6 +17,8 @@ export interface StoreClient {
   claim(operation: Operation, arrivals: 0 | 1): Promise<ClaimAnswer>;
   settle(claim: HeldClaim, settlement: Settlement): Promise<SettleAnswer>;
   extend(lease: Lease): Promise<ExtendResult>;
+  /** Gives a grant back that came too late to be used. */
+  release(operation: Operation, grant: Grant): void;
   /** Grants nothing any more; settlements may still be sent. */
   close(error: HapaxError): void;
 }
@@ -81,7 +84,7 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
       leave(asks, now());
       const results = await store.claim(asks.map(({ request }) => request));
       heardMs = now();
-      return results;
+      return understood(results, CLAIM_KINDS);
     },
     bytesOf: ({ request }) => bytesOf(request.metadata),
     onLate(ask, result) {
@@ -91,12 +94,12 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
   });
   const settlements = groupCommit<Sent<Settlement, SettleResult>, SettleResult>({
     ...shared,
-    commit: (batch) => store.settle(batch.map(({ item }) => item)),
+    commit: async (batch) => understood(await store.settle(batch.map(({ item }) => item)), SETTLE_KINDS),
     bytesOf: ({ item }) => settlementBytes(item),
   });
   const extensions = groupCommit<Sent<Lease, ExtendResult>, ExtendResult>({
     ...shared,
-    commit: (batch) => store.extend(batch.map(({ item }) => item)),
+    commit: async (batch) => understood(await store.extend(batch.map(({ item }) => item)), EXTEND_KINDS),
     bytesOf: () => 0,
   });
 
@@ -107,7 +110,7 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
       const caller: Caller<ClaimAnswer> = newCaller(resolve, reject, signal);
       const gathered = gathering.get(operation.id);
       if (gathered !== undefined && sameTerms(gathered.operation, operation)) {
-        if (gathered.callers.length >= JOINERS_MAX) return reject(tooManyJoiners(operation.key));
+        if (gathered.callers.length >= JOINERS_MAX) return caller.reject(tooManyJoiners(operation.key));
         gathered.request.arrivals += arrivals;
         gathered.callers.push(caller);
         return;
@@ -251,6 +254,7 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
   return {
     claim,
     settle,
+    release: releaseUnwanted,
     extend: (item) => new Promise((resolve, reject) => extensions.send({ item, resolve, reject })),
     close(error) {
       closedBy = error;

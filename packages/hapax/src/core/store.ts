@@ -28,10 +28,16 @@ export interface RecordStore {
 export interface Store<Tx = never> extends RecordStore {
   /**
    * Runs `work` and settles with what it returns, in one transaction of the user's own database. `settled` only for a
-   * transition that this transaction made; otherwise, and when `work` throws, everything is rolled back.
+   * transition that this transaction made; otherwise, and when `work` throws, everything is rolled back. It rejects
+   * otherwise only where nobody can tell whether the commit happened.
    */
-  transaction?(work: (tx: Tx) => Completion | Promise<Completion>): Promise<SettleResult>;
+  transaction?(work: (tx: Tx) => Completion | Promise<Completion>): Promise<TransactionResult>;
 }
+
+export type TransactionResult =
+  | SettleResult
+  /** The database refused the commit, and for certain nothing of it is left. */
+  | { readonly kind: "rolled-back"; readonly error: unknown };
 
 export interface Capabilities {
   /** Records survive the process. */

@@ -8,7 +8,7 @@ import type { HeldClaim } from "./held-claim.js";
 import { type Operation, requireFunction } from "./operation.js";
 import { outcomeUnknown } from "./refusals.js";
 import { completed, completionOf, endExecution, fail, type Outcome, type Work } from "./run.js";
-import type { Completion, SettleResult, Store } from "./store.js";
+import type { Completion, SettleResult, Store, TransactionResult } from "./store.js";
 
 export type TransactionFunction<Tx, T> = (tx: Tx, ctx: TransactionContext) => T | Promise<T>;
 
@@ -34,8 +34,11 @@ export class TransactionWork<Tx, T> implements Work<T> {
 
   check(): void {
     requireFunction(this.#fn);
-    if (this.#store.transaction !== undefined) return;
-    throw new HapaxError("unsupported", "This store has no transactions: use run(), or a store on SQLite.");
+    if (this.#store.transaction === undefined) {
+      throw new HapaxError("unsupported", "This store has no transactions: use run(), or a store on SQLite.");
+    }
+    const isAsync = this.#fn.constructor.name === "AsyncFunction";
+    if (isAsync && this.#store.capabilities.synchronousTransactions) throw mustBeSynchronous("nothing was run");
   }
 
   lead(claim: HeldClaim): Promise<Outcome<T>> {
@@ -61,12 +64,12 @@ async function lead<Tx, T>(
     claim.settling = true;
     return completionOf(claim, made.result.bytes, ctx.metadata);
   };
-  let answer: SettleResult;
+  let answer: TransactionResult;
   try {
     answer = await commit(store, (tx) => {
       const returned = fn(tx, ctx);
       if (!isPromise(returned)) return finish(returned);
-      if (store.capabilities.synchronousTransactions) throw mustBeSynchronous(returned);
+      if (store.capabilities.synchronousTransactions) throw refusePromise(returned);
       return returned.then(finish);
     });
   } catch (error) {
@@ -77,6 +80,10 @@ async function lead<Tx, T>(
     if (made.result === undefined) return neverBegan(engine, claim, error);
     answer = await lookAfterCommit(engine, claim, error);
   }
+  if (answer.kind === "rolled-back") {
+    await fail(engine, claim, answer.error, ctx.metadata);
+    throw answer.error;
+  }
   endExecution(engine, claim);
   if (answer.kind === "settled") return completed(engine, claim, made.value as T, made.result ?? { bytes: undefined });
   claim.end({ kind: "anew", counted: false });
@@ -86,12 +93,16 @@ async function lead<Tx, T>(
 }
 
 /** Tells a function that threw from a commit that did. */
-async function commit<Tx>(store: Store<Tx>, work: (tx: Tx) => Completion | Promise<Completion>): Promise<SettleResult> {
+async function commit<Tx>(
+  store: Store<Tx>,
+  work: (tx: Tx) => Completion | Promise<Completion>,
+): Promise<TransactionResult> {
   const rolledBack = (cause: unknown): never => {
     throw new RolledBack("rolled back", { cause });
   };
-  const transaction = store.transaction as NonNullable<Store<Tx>["transaction"]>;
-  return transaction((tx) => {
+  const { transaction } = store;
+  if (transaction === undefined) throw new Error("checked before the claim");
+  return transaction.call(store, (tx) => {
     try {
       const made = work(tx);
       return isPromise(made) ? made.catch(rolledBack) : made;
@@ -135,15 +146,22 @@ async function lookAfterCommit(engine: Engine, claim: HeldClaim, cause: unknown)
   throw Object.assign(unknown, { cause });
 }
 
-function mustBeSynchronous(promise: Promise<unknown>): HapaxError {
-  promise.catch(() => {});
+/** A function that is not marked `async` may still return a promise, and what it does after it is out of our hands. */
+function refusePromise(promise: Promise<unknown>): HapaxError {
+  Promise.resolve(promise).catch(() => {});
+  return mustBeSynchronous(
+    "the transaction was rolled back, and whatever it does after its first await is not part of one",
+  );
+}
+
+function mustBeSynchronous(soThat: string): HapaxError {
   return new HapaxError(
     "invalid-option",
     "On this store a transaction's function must be synchronous, because it shares the handle with everyone else. " +
-      "Await what you need before the call; nothing was committed.",
+      `Await what you need before the call; ${soThat}.`,
   );
 }
 
 function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
-  return value instanceof Promise || (typeof value === "object" && value !== null && "then" in value);
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

@@ -1,6 +1,6 @@
-import type { CancelTimer, Clock } from "./clock.js";
-import type { Logger } from "./logger.js";
-import type { RecordStore } from "./store.js";
+import { answered } from "./answered.js";
+import type { CancelTimer } from "./clock.js";
+import type { Engine } from "./engine.js";
 
 /** Deletes records past their retention, in the background and in small pieces. */
 export interface Upkeep {
@@ -12,9 +12,10 @@ const RECORDS_A_PIECE = 1_000;
 const PAUSE_MS = 20;
 
 export function createUpkeep(
-  { store, clock, logger }: { readonly store: RecordStore; readonly clock: Clock; readonly logger: Logger },
+  engine: Pick<Engine, "store" | "clock" | "storeTimeoutMs" | "logger">,
   everyMs: number,
 ): Upkeep {
+  const { clock, logger } = engine;
   let cancel: CancelTimer | undefined;
   let stopped = false;
   const schedule = (ms: number) => {
@@ -23,7 +24,7 @@ export function createUpkeep(
 
   async function piece(): Promise<void> {
     try {
-      const { more } = await store.purge(RECORDS_A_PIECE);
+      const { more } = await answered(engine, engine.store.purge(RECORDS_A_PIECE));
       schedule(more ? PAUSE_MS : everyMs);
     } catch (error) {
       logger.warn("upkeep: expired records were not deleted; it will try again", { error });

@@ -120,10 +120,35 @@ describe("a step", () => {
     expect(out.value).toEqual([1, 2]);
   });
 
-  it("whose result is too large is refused with the way out, and not recorded", async () => {
+  it("whose result is too large is refused with the way out, and its effect is never repeated", async () => {
     const { hapax } = onMemory({ resultBytesMax: 100 });
-    const out = await refusal(hapax.run(call, (ctx) => ctx.step("report", () => "x".repeat(200))));
-    expect(out).toMatchObject({ code: "payload-too-large", message: expect.stringMatching(/step report.*reference/) });
+    let effects = 0;
+    const large = () =>
+      hapax.run(call, (ctx) =>
+        ctx.step("report", () => {
+          effects += 1;
+          return "x".repeat(200);
+        }),
+      );
+    const out = await refusal(large());
+    expect(out).toMatchObject({ code: "payload-too-large", message: expect.stringMatching(/resultBytesMax/) });
+    expect((await refusal(large())).code).toBe("result-omitted");
+    expect(effects).toBe(1);
+  });
+
+  it("that threw may be tried again in the same execution", async () => {
+    const { hapax } = onMemory();
+    let tries = 0;
+    const out = await hapax.run(call, async ({ step }) => {
+      const flaky = () =>
+        step("charge", () => {
+          tries += 1;
+          if (tries === 1) throw new Error("connection reset");
+          return "charged";
+        });
+      return flaky().catch(flaky);
+    });
+    expect(out.value).toBe("charged");
   });
 
   it("whose result has no form is refused with its path", async () => {

@@ -88,17 +88,48 @@ describe("a transaction on SQLite", () => {
     expect(effects(setup)).toEqual(["done"]);
   });
 
-  it("refuses an asynchronous function, and rolls back what it wrote before its first await", async () => {
+  it("refuses a function that returns a promise, and rolls back what it wrote before", async () => {
     const setup = await setUp();
-    const async_ = setup.hapax.transaction(call, async (db) => {
+    const async_ = setup.hapax.transaction(call, (db) => {
       insert(db, "too early");
-      await Promise.resolve();
-      return "never";
+      return Promise.resolve("never");
     });
     const error = await refusal(async_);
-    expect(error).toMatchObject({ code: "invalid-option", message: expect.stringMatching(/synchronous.*nothing was/) });
+    expect(error).toMatchObject({ code: "invalid-option", message: expect.stringMatching(/synchronous.*rolled back/) });
     expect(effects(setup)).toEqual([]);
     expect((await setup.hapax.get(call))?.status).toBe("failed");
+  });
+
+  it("P7 hands on what refused its commit, and the next delivery runs: nothing of it is left", async () => {
+    const setup = await setUp();
+    const raw = openDatabase(setup.file);
+    raw.exec("create table parent (id text primary key)");
+    raw.exec("create table child (id text references parent (id) deferrable initially deferred)");
+    const orphan = setup.hapax.transaction(call, (db) => {
+      db.exec("pragma defer_foreign_keys = on");
+      insert(db, "undone");
+      db.exec("insert into child values ('nobody')");
+    });
+    expect(await thrownBy(orphan)).toMatchObject({ code: expect.stringMatching(/^SQLITE_CONSTRAINT/) });
+    expect(effects(setup)).toEqual([]);
+    expect((await setup.hapax.get(call))?.status).toBe("failed");
+  });
+
+  it("never passes for done when SQLite rolled it back under an error that the function caught", async () => {
+    const setup = await setUp();
+    const swallowed = setup.hapax.transaction(call, (db) => {
+      insert(db, "gone");
+      db.exec("create table if not exists once (id integer primary key)");
+      db.exec("insert into once values (1)");
+      try {
+        db.exec("insert or rollback into once values (1)");
+      } catch {
+        // The function goes on as if nothing had happened.
+      }
+      return "ordered";
+    });
+    expect(await refusal(swallowed)).toMatchObject({ code: "outcome-unknown" });
+    expect(await setup.hapax.get(call)).toMatchObject({ status: "failed", final: true });
   });
 
   it("refuses an asynchronous function before it runs: what it wrote after its first await would escape", async () => {

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../../core/clock.js";
 import type { StoredRecord, Token } from "../../core/record.js";
+import { refuseUnknown } from "../../core/settings.js";
 import type { ClaimRequest, ClaimResult, RecordId, Settlement, SettleResult, Store } from "../../core/store.js";
 import {
   decideClaim,
@@ -26,6 +27,7 @@ interface Entry {
   readonly sequence: number;
 }
 
+const OPTIONS: ReadonlySet<string> = new Set(["recordsMax", "clock"]);
 const NO_STEPS: ReadonlyMap<string, Uint8Array> = new Map();
 
 /**
@@ -37,6 +39,7 @@ const NO_STEPS: ReadonlyMap<string, Uint8Array> = new Map();
  * const hapax = createHapax({ store: memoryStore() });
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  refuseUnknown("memoryStore", options, OPTIONS);
   const clock = options.clock ?? systemClock;
   const recordsMax = options.recordsMax ?? 100_000;
   if (!Number.isSafeInteger(recordsMax) || recordsMax < 1) {
@@ -71,6 +74,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       entry = undefined;
     }
     if (decision.write !== undefined) entry = write(id, entry, decision.write);
+    if (decision.result.kind === "uncertain") wake(id);
     return withSteps(decision.result, entry?.steps === undefined ? NO_STEPS : new Map(entry.steps));
   }
 

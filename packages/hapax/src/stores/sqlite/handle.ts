@@ -75,15 +75,24 @@ export class Rollback<T> {
   }
 }
 
+/** The commit was refused (a deferred constraint, a full disk), and everything was rolled back. */
+export class NotCommitted {
+  readonly error: unknown;
+  constructor(error: unknown) {
+    this.error = error;
+  }
+}
+
 const RETRY_MS_MAX = 25;
 
-/** `setUp` runs once, before the first transaction; like it, it may find the file locked. */
-export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: number, setUp: () => void): Writer {
+/** `setUp` runs once, before the first transaction; like it, it may find the file locked. It answers `synchronous`. */
+export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: number, setUp: () => number): Writer {
   const begin = db.prepare("begin immediate");
   const commit = db.prepare("commit");
   const rollback = db.prepare("rollback");
-  const userBusyTimeoutMs = Number(prepareQuery(db, "pragma busy_timeout").get()?.[0] ?? 0);
-  let isSetUp = false;
+  const busyTimeout = prepareQuery(db, "pragma busy_timeout");
+  /** The level of `synchronous` that commits have, once it is set up. */
+  let durable: number | undefined;
 
   /**
    * The handle is the user's, and so is its busy timeout; but while it waits by it the whole process stands still.
@@ -91,10 +100,11 @@ export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: numb
    */
   function tryBegin(relaxed: boolean): boolean {
     let isRelaxed = false;
-    if (userBusyTimeoutMs !== 0) db.exec("pragma busy_timeout = 0");
+    let usersMs = 0;
     try {
-      if (!isSetUp) setUp();
-      isSetUp = true;
+      usersMs = Number(busyTimeout.get()?.[0] ?? 0);
+      if (usersMs !== 0) db.exec("pragma busy_timeout = 0");
+      durable ??= setUp();
       // It can only be set outside a transaction. The handle is shared, so it is set back right after this one.
       if (relaxed) db.exec("pragma synchronous = normal");
       isRelaxed = relaxed;
@@ -102,11 +112,11 @@ export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: numb
       return true;
     } catch (error) {
       // Where the user has a transaction open it was refused, and setting it back would be refused as well.
-      if (isRelaxed) db.exec("pragma synchronous = full");
+      if (isRelaxed) db.exec(`pragma synchronous = ${durable}`);
       if (isBusy(error)) return false;
       throw unavailable(error);
     } finally {
-      if (userBusyTimeoutMs !== 0) db.exec(`pragma busy_timeout = ${userBusyTimeoutMs}`);
+      if (usersMs !== 0) db.exec(`pragma busy_timeout = ${usersMs}`);
     }
   }
 
@@ -118,22 +128,33 @@ export function createWriter(db: SqliteHandle, clock: Clock, busyTimeoutMs: numb
     }
     try {
       const value = work();
-      commit.run();
+      commitOrUndo();
       return value;
     } catch (error) {
       undo();
       if (error instanceof Rollback) return error.value as T;
       throw error;
     } finally {
-      if (relaxed) db.exec("pragma synchronous = full");
+      if (relaxed) db.exec(`pragma synchronous = ${durable}`);
     }
   }
 
-  function undo(): void {
+  /** A commit that was refused and rolled back is known not to have happened. */
+  function commitOrUndo(): void {
+    try {
+      commit.run();
+    } catch (error) {
+      throw undo() ? new NotCommitted(error) : error;
+    }
+  }
+
+  /** `false`: there is no transaction left to roll back, because SQLite or the user's function has ended it. */
+  function undo(): boolean {
     try {
       rollback.run();
+      return true;
     } catch {
-      // SQLite has rolled it back itself (a full disk, a dying file), and there is no transaction left.
+      return false;
     }
   }
 
@@ -147,7 +168,7 @@ function isBusy(error: unknown): boolean {
   if (typeof code === "string" && (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED"))) return true;
   // node:sqlite gives the number: its low byte is SQLITE_BUSY (5) or SQLITE_LOCKED (6).
   if (typeof errcode === "number" && ((errcode & 0xff) === 5 || (errcode & 0xff) === 6)) return true;
-  return /(within|inside) a transaction/.test(error.message);
+  return /(within|inside) a transaction|busy executing a query/.test(error.message);
 }
 
 function locked(busyTimeoutMs: number): HapaxError {

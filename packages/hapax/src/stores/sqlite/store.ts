@@ -1,13 +1,27 @@
 import { type Clock, systemClock } from "../../core/clock.js";
+import { permanent } from "../../core/codec.js";
 import { type Duration, parseDurationMs } from "../../core/durations.js";
-import type { ClaimRequest, ClaimResult, Store } from "../../core/store.js";
+import { refuseUnknown } from "../../core/settings.js";
+import type { ClaimRequest, ClaimResult, Store, TransactionResult } from "../../core/store.js";
 import { HapaxError } from "../../errors.js";
 import { ClaimBatch } from "./claim.js";
-import { createWriter, prepareQuery, Rollback, type SqliteHandle, unavailable, type Writer } from "./handle.js";
+import {
+  createWriter,
+  NotCommitted,
+  prepareQuery,
+  Rollback,
+  type SqliteHandle,
+  unavailable,
+  type Writer,
+} from "./handle.js";
 import { forgetPiece, hasAbandoned, listPage, moveAbandoned, purgePiece, readOne, resolveOne } from "./inspect.js";
 import { applyMigrations } from "./migrations.js";
 import { extendOne, settleInTransaction, settleOne } from "./settle.js";
 import { prepareStatements, type Statements } from "./statements.js";
+
+const NORMAL = 1;
+const FULL = 2;
+const OPTIONS: ReadonlySet<string> = new Set(["prefix", "synchronous", "busyTimeout", "clock"]);
 
 export interface SqliteStoreOptions {
   /** Its tables are called `<prefix>_record`, `<prefix>_step`, `<prefix>_token`, `<prefix>_migration`. Default `hapax`. */
@@ -17,7 +31,7 @@ export interface SqliteStoreOptions {
    * arrivals may then fall behind. `normal` keeps them through a crash of the process, not of the machine.
    */
   readonly synchronous?: "full" | "normal";
-  /** How long to try for a file that others keep locked. Default 4 s. */
+  /** How long to try for a file that others keep locked. Default 2 s. */
   readonly busyTimeout?: Duration;
   readonly clock?: Clock;
 }
@@ -41,10 +55,14 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
   let expectDone = false;
 
   /** Sets the file up as the guarantees need it, the first time it is used by this process. */
-  function setUp(): void {
+  function setUp(): number {
     const [mode] = prepareQuery(db, "pragma journal_mode").get() ?? [];
     if (mode !== "wal") prepareQuery(db, "pragma journal_mode = wal").get();
-    db.exec(`pragma synchronous = ${synchronous}`);
+    const [current] = prepareQuery(db, "pragma synchronous").get() ?? [];
+    // The user may have asked for more.
+    const level = synchronous === "normal" ? NORMAL : Math.max(FULL, Number(current));
+    db.exec(`pragma synchronous = ${level}`);
+    return level;
   }
 
   /** One transaction, with the clock read once the write lock is held. */
@@ -53,7 +71,7 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
       writer ??= createWriter(db, clock, busyTimeoutMs, setUp);
       return await writer.write(() => work(clock.wallMs()), relaxed);
     } catch (error) {
-      throw unavailable(error);
+      throw unavailable(error instanceof NotCommitted ? error.error : error);
     }
   }
 
@@ -141,26 +159,66 @@ export function sqliteStore<Db extends SqliteHandle>(db: Db, options: SqliteStor
     },
 
     transaction: (work) =>
-      inTransaction(() => {
+      committing(() => {
+        // Tells whether the function left the transaction open: SQLite itself may roll it back under an error it caught.
+        db.exec(`savepoint ${prefix}_work`);
         const completion = work(db);
-        if (completion instanceof Promise) {
-          completion.catch(() => {});
-          throw new HapaxError("invalid-option", "The work must be synchronous.");
-        }
+        if (completion instanceof Promise) throw notSynchronous(completion);
+        if (!released()) throw new Rollback<TransactionResult>({ kind: "rolled-back", error: endedInside() });
         const result = settleInTransaction(prepared(), completion, clock.wallMs());
-        if (result.kind !== "settled") throw new Rollback(result);
+        if (result.kind !== "settled") throw new Rollback<TransactionResult>(result);
         return result;
       }),
   };
+
+  /** A commit that was refused is an answer here: the function's writes and the settlement are gone together. */
+  async function committing(work: () => TransactionResult): Promise<TransactionResult> {
+    try {
+      writer ??= createWriter(db, clock, busyTimeoutMs, setUp);
+      return await writer.write(work);
+    } catch (error) {
+      if (error instanceof NotCommitted) return { kind: "rolled-back", error: error.error };
+      throw unavailable(error);
+    }
+  }
+
+  function released(): boolean {
+    try {
+      db.exec(`release ${prefix}_work`);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function notSynchronous(completion: Promise<unknown>): HapaxError {
+  completion.catch(() => {});
+  return new HapaxError("invalid-option", "The work of a transaction on SQLite must be synchronous.");
+}
+
+/** Permanent: what the function wrote after the end is in the database, and running it again would write it twice. */
+function endedInside(): HapaxError {
+  return permanent(
+    new HapaxError(
+      "outcome-unknown",
+      "The transaction ended inside its function: SQLite rolled it back under an error that the function caught, or the " +
+        "function ended it. What it wrote before may be gone, and what it wrote after is not part of it. Look at the data.",
+    ),
+  );
 }
 
 function parseOptions(db: SqliteHandle, options: SqliteStoreOptions) {
   if (typeof db?.prepare !== "function" || typeof db.exec !== "function") {
     throw new HapaxError("invalid-option", "sqliteStore takes an open handle of better-sqlite3 or node:sqlite.");
   }
-  const { prefix = "hapax", synchronous = "full", busyTimeout = "4s", clock = systemClock } = options;
-  if (!/^[a-z_][a-z0-9_]{0,40}$/i.test(prefix)) {
-    throw new HapaxError("invalid-option", "prefix must be letters, digits and _, and at most 41 of them.");
+  refuseUnknown("sqliteStore", options, OPTIONS);
+  const { prefix = "hapax", synchronous = "full", busyTimeout = "2s", clock = systemClock } = options;
+  if (!/^(?!sqlite)[a-z_][a-z0-9_]{0,40}$/i.test(prefix)) {
+    throw new HapaxError(
+      "invalid-option",
+      "prefix must be letters, digits and _, at most 41 of them, and not begin with sqlite.",
+    );
   }
   if (synchronous !== "full" && synchronous !== "normal") {
     throw new HapaxError("invalid-option", 'synchronous must be "full" or "normal".');
