@@ -5,8 +5,8 @@ import { type Clock, systemClock, trustTime, type WakeableClock, wakeableClock }
 import { type Codec, jsonCodec } from "./codec.js";
 import { type Duration, parseDurationMs } from "./durations.js";
 import { createEvents, type Events } from "./events.js";
-import { createHeartbeat, type Heartbeat } from "./heartbeat.js";
-import type { HeldClaim } from "./held-claim.js";
+import { aboutClaim, createHeartbeat, type Heartbeat } from "./heartbeat.js";
+import type { HeldClaim, OnLost } from "./held-claim.js";
 import { createInFlight, type InFlight } from "./in-flight.js";
 import { OWNER_BYTES_MAX, RESULT_BYTES_MAX } from "./limits.js";
 import { consoleLogger, type Logger, safeLogger } from "./logger.js";
@@ -29,6 +29,7 @@ export interface Engine {
   readonly events: Events;
   readonly logger: Logger;
   readonly heartbeat: Heartbeat;
+  readonly onLost: OnLost;
   readonly inFlight: InFlight;
   /** The claims that this process runs, by operation. */
   readonly executions: Map<string, HeldClaim>;
@@ -124,6 +125,7 @@ export function createEngine<Tx>(options: HapaxOptions<Tx>): Engine {
     events,
     logger,
     heartbeat,
+    onLost: (claim, { code }) => events.emit("lost", () => ({ ...aboutClaim(claim), code })),
     inFlight,
     executions,
     unprotected: new Set(),

@@ -53,7 +53,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     const nowMs = now();
     for (const claim of executions.values()) {
       if (!claim.running) continue;
-      if (nowMs >= claim.trustedUntilMs) distrust(claim, "no heartbeat was answered in time");
+      if (nowMs >= claim.trustedUntilMs) claim.lose(claim.lostError("no heartbeat was answered in time"));
       else if (!claim.beating && isDue(claim, nowMs)) void beat(claim);
     }
     rearm();
@@ -97,7 +97,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
         events.emit("heartbeat", () => aboutClaim(claim));
         break;
       case "lost":
-        distrust(claim, "another worker took it over, or it was forgotten");
+        claim.lose(claim.lostError("another worker took it over, or it was forgotten"));
         break;
       default:
         retryBeat(
@@ -115,11 +115,6 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       ...shownOperation(claim.operation),
       error,
     });
-  }
-
-  function distrust(claim: HeldClaim, why: string): void {
-    claim.lose(claim.lostError(why));
-    events.emit("lost", () => ({ ...aboutClaim(claim), code: "claim-lost" }));
   }
 
   return {

@@ -15,6 +15,9 @@ export type Ending =
   /** Nothing that they may be served: they ask the store themselves. `counted`: their arrival is recorded already. */
   | { readonly kind: "anew"; readonly counted: boolean };
 
+/** Told once for a claim, whoever notices it first: its timer, its function, or its settlement. */
+export type OnLost = (claim: HeldClaim, error: HapaxError) => void;
+
 /**
  * A claim that this process holds, from its grant to its settlement.
  *
@@ -42,21 +45,24 @@ export class HeldClaim {
   settling = false;
 
   readonly #now: () => number;
+  readonly #onLost: OnLost;
   #controller: AbortController | undefined;
   #unlinkCaller: (() => void) | undefined;
   #lost: HapaxError | undefined;
+  #told = false;
   #joiners = 0;
   #turnedAway = 0;
   #ending: Ending | undefined;
   #waiters: Set<(ending: Ending) => void> | undefined;
 
-  constructor(operation: Operation, grant: Grant, firstSentMs: number, now: () => number) {
+  constructor(operation: Operation, grant: Grant, firstSentMs: number, now: () => number, onLost: OnLost) {
     const { trustMs, heartbeatMs } = operation.settings;
     this.operation = operation;
     this.token = grant.token;
     this.attempt = grant.runs;
     this.steps = grant.steps;
     this.#now = now;
+    this.#onLost = onLost;
     this.trustedUntilMs = firstSentMs + trustMs;
     this.nextBeatMs = heartbeatMs === undefined ? Number.POSITIVE_INFINITY : firstSentMs + heartbeatMs;
   }
@@ -97,11 +103,19 @@ export class HeldClaim {
 
   /** Ends trust for good: an extension that succeeds later does not bring it back. */
   lose(error: HapaxError): void {
+    this.#tell(error);
     if (this.#lost !== undefined) return;
     this.#lost = error;
     this.#controller?.abort(error);
     this.#unlinkCaller?.();
     this.#end({ kind: "anew", counted: false });
+  }
+
+  /** A timeout and closing are told by themselves; after them the claim may still turn out to be someone else's. */
+  #tell(error: HapaxError): void {
+    if (this.#told || (error.code !== "claim-lost" && error.code !== "outcome-unknown")) return;
+    this.#told = true;
+    this.#onLost(this, error);
   }
 
   lostError(why: string): HapaxError {

@@ -1,3 +1,4 @@
+import type { HapaxError } from "../errors.js";
 import { onAbort } from "./abort.js";
 import { ask, isAdmission, untilAdmitted } from "./admission.js";
 import { decodeStored, type EncodedResult, encodeError, encodeResult, isPermanent, omissionOf } from "./codec.js";
@@ -77,7 +78,7 @@ function isTooLate(
 }
 
 function takeUp(engine: Engine, operation: Operation, grant: ClaimAnswer & { kind: "granted" }): HeldClaim {
-  const claim = new HeldClaim(operation, grant, grant.firstSentMs, engine.now);
+  const claim = new HeldClaim(operation, grant, grant.firstSentMs, engine.now, engine.onLost);
   // The store let this one in, so an older one of this process is fenced: after a forced forget it may not know yet.
   const older = engine.executions.get(operation.id);
   older?.lose(older.lostError("a newer claim was granted"));
@@ -197,12 +198,15 @@ function notCompleted<T>(
     if (refusal !== undefined) throw refusal;
     return { value, replayed: false, attempt, key: operation.key, token, stored: false };
   }
-  const error =
-    answer.kind === "lost"
-      ? claim.lostError("the function ran, but its token is no longer the record's, so its result was refused")
-      : outcomeUnknown(operation, "the function ran, the store did not answer, and the record has changed since");
-  engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: error.code }));
+  const error = settlementRefused(claim, answer);
+  claim.lose(error);
   throw error;
+}
+
+function settlementRefused(claim: HeldClaim, { kind }: { readonly kind: "lost" | "unknown" }): HapaxError {
+  return kind === "lost"
+    ? claim.lostError("the function ran, but its token is no longer the record's, so its outcome was refused")
+    : outcomeUnknown(claim.operation, "the function ran, the store did not answer, and the record has changed since");
 }
 
 export async function fail(
@@ -234,8 +238,7 @@ export async function fail(
   }
   claim.end({ kind: "anew", counted: false });
   if (answer.kind === "unanswered") return warnNotStored(engine, claim, answer.error);
-  const code = answer.kind === "lost" ? "claim-lost" : "outcome-unknown";
-  engine.events.emit("lost", () => ({ ...aboutClaim(claim), code }));
+  claim.lose(settlementRefused(claim, answer));
 }
 
 /**

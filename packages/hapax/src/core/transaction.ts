@@ -3,7 +3,6 @@ import { answered } from "./answered.js";
 import { type EncodedResult, encodeWithin } from "./codec.js";
 import { RunContext, type TransactionContext } from "./context.js";
 import type { Engine } from "./engine.js";
-import { aboutClaim } from "./heartbeat.js";
 import type { HeldClaim } from "./held-claim.js";
 import { type Operation, requireFunction } from "./operation.js";
 import { outcomeUnknown } from "./refusals.js";
@@ -88,7 +87,7 @@ async function lead<Tx, T>(
   if (answer.kind === "settled") return completed(engine, claim, made.value as T, made.result ?? { bytes: undefined });
   claim.end({ kind: "anew", counted: false });
   const lost = claim.lostError("its token is no longer the record's, so the transaction was rolled back");
-  engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: lost.code }));
+  claim.lose(lost);
   throw lost;
 }
 
@@ -142,7 +141,7 @@ async function lookAfterCommit(engine: Engine, claim: HeldClaim, cause: unknown)
   endExecution(engine, claim);
   claim.end({ kind: "anew", counted: false });
   const unknown = outcomeUnknown(claim.operation, "the store did not answer the commit");
-  engine.events.emit("lost", () => ({ ...aboutClaim(claim), code: unknown.code }));
+  claim.lose(unknown);
   throw Object.assign(unknown, { cause });
 }
 
