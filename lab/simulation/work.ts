@@ -33,8 +33,7 @@ export async function work(options: WorkOptions, call: ObservedCall, ctx: Contex
 }
 
 async function perform({ observer, clock, timeline }: WorkOptions, execution: Execution, act: Act): Promise<void> {
-  const { ctx, call } = execution;
-  const signal = call.spec.heedsSignal ? ctx.signal : undefined;
+  const { ctx, call, signal } = execution;
   switch (act.act) {
     case "pause":
       return pause(clock, act.ms, signal);

@@ -37,6 +37,8 @@ export interface Execution {
   /** What it returns. */
   readonly value: string;
   readonly stepsUsed: Set<string>;
+  /** As the function holds it: who asks the context for it anew may be told more. */
+  readonly signal: AbortSignal | undefined;
 }
 
 /** What a failing function throws. */
@@ -80,6 +82,7 @@ export function createExecutions(storeNowMs: () => number): Executions {
       generation,
       value: `${call.host.name} token ${token}`,
       stepsUsed: new Set(),
+      signal: call.spec.heedsSignal ? ctx.signal : undefined,
     };
     checkHold(execution);
     if (!trusts(execution)) broken(state, "I1b", `call ${call.number} starts under token ${token}, no longer trusted`);
@@ -112,7 +115,7 @@ export function createExecutions(storeNowMs: () => number): Executions {
         if (other !== undefined) broken(state, "I1", `tokens ${other.token} and ${token} are trusted at once`);
         if (!live) broken(state, "I1b", `token ${token} is trusted, and the store's lease on it is over`);
         trusting.set(state, execution);
-      } else if (!live && !call.host.stoodStill && !execution.ctx.signal.aborted) {
+      } else if (!live && !call.host.stoodStill && execution.signal?.aborted === false) {
         broken(state, "I1c", `token ${token} is lost, and its signal has not aborted`);
       }
     }

@@ -12,14 +12,17 @@ export interface Outcomes {
 /** The reason with which a simulated caller aborts. */
 export class CallerLeft extends Error {}
 
-/** Codes that a call may end with. Without faults no claim is lost and the store always answers. */
+/**
+ * Codes that a call may end with. Without faults no claim is lost and the store always answers; but a caller that leaves
+ * its function half-way under `hold` leaves an uncertain record.
+ */
 const CODES: Readonly<Record<string, "always" | "with-faults">> = {
   "in-progress": "always",
   "key-reused": "always",
   failed: "always",
   timeout: "with-faults",
   "claim-lost": "with-faults",
-  "outcome-unknown": "with-faults",
+  "outcome-unknown": "always",
   "store-unavailable": "with-faults",
   closed: "with-faults",
 };

@@ -159,6 +159,13 @@ export class HeldClaim {
     this.#turnedAway += 1;
   }
 
+  /** Those who were turned away from a claim that will not settle: they are counted otherwise. */
+  takeTurnedAway(): number {
+    const count = this.#turnedAway;
+    this.#turnedAway = 0;
+    return count;
+  }
+
   /** The arrivals that travel with the settlement. */
   get arrivals(): number {
     return this.#turnedAway + this.#joiners;

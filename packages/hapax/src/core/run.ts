@@ -109,6 +109,7 @@ export class RunWork<T> implements Work<T> {
       if (claim.settling) return false;
       endExecution(this.#engine, claim);
       claim.lose(timeout);
+      this.#engine.client.count(claim.operation, claim.takeTurnedAway());
       this.#engine.events.emit("timeout", aboutClaim, claim);
       return true;
     });
@@ -248,6 +249,7 @@ export async function fail(
 function abandon(engine: Engine, claim: HeldClaim): void {
   endExecution(engine, claim);
   claim.end({ kind: "anew", counted: false });
+  engine.client.count(claim.operation, claim.takeTurnedAway());
 }
 
 export function endExecution(engine: Engine, claim: HeldClaim): void {

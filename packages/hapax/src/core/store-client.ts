@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { HapaxError, shownKey } from "../errors.js";
+import { bytesOf, settlementBytes } from "./batch-bytes.js";
 import { type Caller, newCaller } from "./caller.js";
 import { type Clock, sleep } from "./clock.js";
 import { groupCommit, type Parcel } from "./group-commit.js";
@@ -17,6 +18,8 @@ export interface StoreClient {
   claim(operation: Operation, arrivals: 0 | 1): Promise<ClaimAnswer>;
   settle(claim: HeldClaim, settlement: Settlement): Promise<SettleAnswer>;
   extend(lease: Lease): Promise<ExtendResult>;
+  /** Counts arrivals that nobody waits for any more: a claim without callers. */
+  count(operation: Operation, arrivals: number): void;
   /** Gives a grant back that came too late to be used. */
   release(operation: Operation, grant: Grant): void;
   /** Grants nothing any more; settlements may still be sent. */
@@ -115,20 +118,25 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
         gathered.callers.push(caller);
         return;
       }
-      const ask: Ask = {
-        operation,
-        request: newRequest(operation, arrivals),
-        callers: [caller],
-        state: "asking",
-        firstSentMs: undefined,
-        retryMs: RETRY_MS_MIN,
-        retryUntilMs: clock.monotonicMs() + sendMs,
-        resolve: (result) => answer(ask, result),
-        reject: (error) => void retryOrRefuse(ask, error),
-      };
+      const ask = newAsk(operation, arrivals, [caller]);
       if (gathered === undefined) gathering.set(operation.id, ask);
       claims.send(ask);
     });
+  }
+
+  function newAsk(operation: Operation, arrivals: number, callers: Caller<ClaimAnswer>[]): Ask {
+    const ask: Ask = {
+      operation,
+      request: newRequest(operation, arrivals),
+      callers,
+      state: "asking",
+      firstSentMs: undefined,
+      retryMs: RETRY_MS_MIN,
+      retryUntilMs: clock.monotonicMs() + sendMs,
+      resolve: (result) => answer(ask, result),
+      reject: (error) => void retryOrRefuse(ask, error),
+    };
+    return ask;
   }
 
   function newRequest(operation: Operation, arrivals: number): ClaimRequest & { arrivals: number } {
@@ -255,29 +263,15 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
     claim,
     settle,
     release: releaseUnwanted,
+    count(operation, arrivals) {
+      if (arrivals > 0) claims.send(newAsk(operation, arrivals, []));
+    },
     extend: (item) => new Promise((resolve, reject) => extensions.send({ item, resolve, reject })),
     close(error) {
       closedBy = error;
       claims.close(error);
     },
   };
-}
-
-function settlementBytes(settlement: Settlement): number {
-  switch (settlement.kind) {
-    case "complete":
-      return bytesOf(settlement.result) + bytesOf(settlement.metadata);
-    case "fail":
-      return bytesOf(settlement.error) + bytesOf(settlement.metadata);
-    case "step":
-      return bytesOf(settlement.result);
-    case "release":
-      return 0;
-  }
-}
-
-function bytesOf(bytes: Uint8Array | undefined): number {
-  return bytes?.byteLength ?? 0;
 }
 
 /** Half to all of it, so that many who failed together do not return together. */
