@@ -40,7 +40,7 @@ const CALL: CallSpec = {
 
 const BROKEN_LATE: Fate = { ...PROMPT, reply: "broken", oddError: true, replyDelayMs: 650 };
 
-/** A duplicate waits for an execution whose failure is settled; its own process hears of the next grant before that answer. */
+/** Its process hears of the next grant before it hears that the failure is settled. */
 const OVERTAKEN: FoundRun = {
   name: "a duplicate whose leader is overtaken while it settles is counted once",
   open: true,
@@ -91,7 +91,40 @@ const ONE_BY_ONE: FoundRun = {
   },
 };
 
-export const FOUND_RUNS: readonly FoundRun[] = [OVERTAKEN, WALL_JUMP, ONE_BY_ONE];
+const GAVE_UP: FoundRun = {
+  name: "a duplicate that gives up while its leader's end is settled is counted",
+  open: false,
+  plan: {
+    ...QUIET,
+    script: [
+      { does: "calls", calls: [{ ...CALL, leaves: 300, work: [{ act: "pause", ms: 1_200 }] }] },
+      { does: "pass", ms: 80 },
+      { does: "calls", calls: [{ ...CALL, settings: { wait: 240 } }] },
+      { does: "pass", ms: 700 },
+    ],
+  },
+};
+
+const DECISION_UNANSWERED: FoundRun = {
+  name: "a call ends when the store does not answer its reconciler's decision",
+  open: false,
+  plan: {
+    ...QUIET,
+    faults: true,
+    processes: [STEADY_PROCESS, STEADY_PROCESS],
+    fates: [PROMPT, PROMPT, { ...PROMPT, reply: "lost" }],
+    script: [
+      { does: "calls", calls: [{ ...CALL, settings: { onAbandoned: "hold" }, work: [{ act: "pause", ms: 4_500 }] }] },
+      { does: "pass", ms: 80 },
+      { does: "crash", process: 0, losesMessages: true, restarts: false },
+      { does: "pass", ms: 1_100 },
+      { does: "calls", calls: [{ ...CALL, process: 1, reconciles: "done" }] },
+      { does: "pass", ms: 150 },
+    ],
+  },
+};
+
+export const FOUND_RUNS: readonly FoundRun[] = [OVERTAKEN, WALL_JUMP, ONE_BY_ONE, GAVE_UP, DECISION_UNANSWERED];
 
 /** Where the property still has to look away. */
 export const LOOKS_AWAY: {

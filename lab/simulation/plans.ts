@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { LOOKS_AWAY } from "./counterexamples.js";
 import {
   type Act,
   type CallSpec,
@@ -92,8 +93,9 @@ const replyLate = delayMs.map((replyDelayMs) => ({ ...PROMPT, replyDelayMs }));
 const requestLost = fc.constant<Fate>({ ...PROMPT, request: "lost" });
 const replyLost = fc.constant<Fate>({ ...PROMPT, reply: "lost" });
 const requestRefused = fc.boolean().map<Fate>((oddError) => ({ ...PROMPT, request: "refused", oddError }));
-/** An error other than `store-unavailable` says that nothing was written, so here it is always that. */
-const replyBroken = one(0, 100, 450, 650).map<Fate>((replyDelayMs) => ({ ...PROMPT, reply: "broken", replyDelayMs }));
+const replyBroken = fc
+  .tuple(LOOKS_AWAY.oneByOne ? fc.constant(false) : fc.boolean(), one(0, 100, 450, 650))
+  .map<Fate>(([oddError, replyDelayMs]) => ({ ...PROMPT, reply: "broken", oddError, replyDelayMs }));
 const copied = one(0, 100, 900, 2_500).map((copyAfterMs) => ({ ...PROMPT, copyAfterMs }));
 
 /** Faults come in company: a network is mostly fine, or slow, or loses much. */

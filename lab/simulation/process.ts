@@ -1,4 +1,5 @@
 import type { Call, Hapax, Logger, Store } from "../../packages/hapax/src/index.js";
+import { LOOKS_AWAY } from "./counterexamples.js";
 import type { Library } from "./library.js";
 import type { Network, Peer } from "./network.js";
 import type { ObservedCall } from "./observer/executions.js";
@@ -158,6 +159,7 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
     setWall(byMs: number) {
       if (!alive || (byMs < 0 && suspendedOnce)) return;
       setBackOnce ||= byMs < 0;
+      stoodStill ||= LOOKS_AWAY.wallJump;
       say(`its wall clock is set by ${byMs} ms`);
       clock.setWall(byMs);
     },

@@ -85,6 +85,7 @@ export function createExecutions(storeNowMs: () => number): Executions {
       signal: call.spec.heedsSignal ? ctx.signal : undefined,
     };
     checkHold(execution);
+    state.overtaken ||= begun.some((earlier) => earlier.state === state && isSettling(earlier, call.host));
     if (!trusts(execution)) broken(state, "I1b", `call ${call.number} starts under token ${token}, no longer trusted`);
     begun.push(execution);
     running.add(execution);
@@ -146,6 +147,10 @@ export function createExecutions(storeNowMs: () => number): Executions {
       return next;
     },
   };
+}
+
+function isSettling({ call }: Execution, host: Host): boolean {
+  return call.host === host && call.endedMs === undefined;
 }
 
 function trusts({ ctx }: Execution): boolean {

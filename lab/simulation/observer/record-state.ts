@@ -46,6 +46,8 @@ export interface RecordState {
   beganWithoutFingerprint: boolean;
   runs: number;
   seen: number;
+  /** A process was granted it anew before it heard how its last run was settled. */
+  overtaken: boolean;
   /** Results of the steps that it keeps. */
   steps: Map<string, unknown>;
   /** Every step that was accepted, with its generation and value. */
@@ -85,6 +87,7 @@ export function createRecordState(
     beganWithoutFingerprint: false,
     runs: 0,
     seen: 0,
+    overtaken: false,
     steps: new Map(),
     stepsEver: new Set(),
     grants: new Map(),
