@@ -25,7 +25,7 @@ function bug(name: string, file: string, find: string, replace: string): Planted
 }
 
 /** One of each kind that the simulator was asked to catch. */
-const KINDS: readonly PlantedBug[] = [
+export const KINDS: readonly PlantedBug[] = [
   bug("a settlement needs no token", TRANSITIONS, "record.token !== settlement.token", "false"),
   {
     name: "the lease runs by the client's clock",
@@ -65,7 +65,13 @@ const KINDS: readonly PlantedBug[] = [
 ];
 
 const TRUST: readonly PlantedBug[] = [
-  bug("a late grant is run", CLIENT, "heardMs < firstSentMs + operation.settings.trustMs", "true"),
+  {
+    name: "a late grant is run",
+    patches: [
+      { file: CLIENT, find: "heardMs < firstSentMs + operation.settings.trustMs", replace: "true" },
+      { file: RUN, find: "engine.now() >= firstSentMs + settings.trustMs", replace: "false" },
+    ],
+  },
   bug("a late grant is kept", CLIENT, "if (leader === undefined) releaseUnwanted(operation, result);", ""),
   {
     name: "a late answer ends its own run",

@@ -55,7 +55,11 @@ export function expectNewer(token: Token, older: Token): void {
 }
 
 export function expectDistinct(values: readonly unknown[]): void {
-  assert.equal(new Set(values).size, values.length, `expected distinct values, got ${values.join(", ")}`);
+  const seen = new Set<unknown>();
+  for (const value of values) {
+    assert.ok(!seen.has(value), `expected distinct values, and ${String(value)} came again`);
+    seen.add(value);
+  }
 }
 
 export function expectSteps(granted: Granted, expected: Readonly<Record<string, string>>): void {

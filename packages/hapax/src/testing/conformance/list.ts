@@ -107,7 +107,11 @@ export const listClauses: readonly Clause[] = [
       await reach(trial, "done", { key: "kept" });
       await trial.store.forget({ scope: trial.scope, key: "forgotten", force: false });
       await trial.pass(BRIEF_MS);
-      for (const limit of [1, 100]) assert.deepEqual(keysOf(await trial.pages({ limit })), ["kept"]);
+      for (const limit of [1, 100]) {
+        assert.deepEqual(keysOf(await trial.pages({ limit })), ["kept"]);
+        const all = (await trial.pages({ scope: undefined, limit: 1_000 })).flat();
+        assert.deepEqual(keysOf([all.filter(({ scope }) => scope === trial.scope)]), ["kept"]);
+      }
     },
   },
   {
@@ -157,7 +161,7 @@ export const listClauses: readonly Clause[] = [
       expectDistinct(seen);
     },
   },
-  ...["", "nonsense", "-1", "[]", "null", "{}"].map(
+  ...["", "nonsense", "-1", "[]", '["a"]', "null", "{}"].map(
     (cursor): Clause => ({
       rule: "waist",
       name: `a cursor that no page gave, ${JSON.stringify(cursor)}, is refused or meets nothing`,

@@ -1,0 +1,17 @@
+/** A long test with progress and a readable end. */
+export interface Suite {
+  readonly name: string;
+  run(options: LabOptions): Promise<SuiteResult>;
+}
+
+export interface LabOptions {
+  /** How many runs of what is random. */
+  readonly runs: number;
+  readonly seed: number;
+  readonly progress: (line: string) => void;
+}
+
+export interface SuiteResult {
+  readonly ok: boolean;
+  readonly lines: readonly string[];
+}
