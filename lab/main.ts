@@ -16,7 +16,9 @@ const { values } = parseArgs({
 });
 const options: LabOptions = {
   runs: whole("runs", values.runs) ?? (values.short ? 1_000 : 20_000),
-  seed: whole("seed", values.seed) ?? Math.floor(Math.random() * 2 ** 31),
+  // New ones in the long form; the short one must not pass today and fail tomorrow.
+  seed: whole("seed", values.seed) ?? (values.short ? 1 : Math.floor(Math.random() * 2 ** 31)),
+  short: values.short,
   progress: (line) => {
     if (!values.json) process.stderr.write(process.stderr.isTTY ? `\r\x1b[K  ${line}` : "");
   },

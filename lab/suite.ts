@@ -8,6 +8,8 @@ export interface LabOptions {
   /** How many runs of what is random. */
   readonly runs: number;
   readonly seed: number;
+  /** A form for continuous integration. */
+  readonly short: boolean;
   readonly progress: (line: string) => void;
 }
 

@@ -8,9 +8,12 @@ import { openContest } from "./contest.js";
 import { inMemory } from "./in-memory.js";
 
 const CALLERS = 256;
+/** The short form has too few calls to warm up; it only notices when something is badly off. */
+const SHORT_SLACK = 2;
 
 /** hapax on SQLite with full fsync, against loops that a careful engineer would write by hand on the same table. */
 export async function benchSqlite({ short, progress }: BenchOptions): Promise<Report> {
+  const slack = short ? SHORT_SLACK : 1;
   const callsARound = short ? 5_000 : 40_000;
   const rounds = short ? 3 : 7;
   const contest = await openContest(CALLERS);
@@ -38,8 +41,8 @@ export async function benchSqlite({ short, progress }: BenchOptions): Promise<Re
     title: `hapax on SQLite, synchronous=FULL, ${CALLERS} callers in one process (${rounds} rounds of ${callsARound} calls)`,
     machine: `node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "unknown"}`,
     figures: [
-      ...compared("claim + complete", pairs, "a hand-written loop, 100 pairs a transaction", 0.6),
-      ...compared("replay", reads, "raw prepared reads of the record", 0.4),
+      ...compared("claim + complete", pairs, "a hand-written loop, 100 pairs a transaction", 0.6 / slack),
+      ...compared("replay", reads, "raw prepared reads of the record", 0.4 / slack),
       { name: "run() in memory, one caller", value: overheadUs.alone, unit: "µs" },
       { name: `run() in memory, ${CALLERS} callers`, value: overheadUs.together, unit: "µs" },
       {
@@ -47,8 +50,8 @@ export async function benchSqlite({ short, progress }: BenchOptions): Promise<Re
         value: growthMb,
         unit: "MB more",
         against: `than after ${small.toLocaleString("en-US")}`,
-        bar: "≤ 20",
-        ok: growthMb <= 20,
+        bar: `≤ ${20 * slack}`,
+        ok: growthMb <= 20 * slack,
       },
     ],
   };

@@ -12,6 +12,7 @@ const QUIET: Plan = {
   orderSeed: 0,
   retrySeed: 0,
   faults: false,
+  lenient: false,
   push: false,
   probes: true,
   reads: false,

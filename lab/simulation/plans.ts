@@ -171,6 +171,7 @@ function plan(faults: boolean): fc.Arbitrary<Plan> {
     orderSeed: fc.nat(0x7fff_ffff),
     retrySeed: fc.nat(0x7fff_ffff),
     faults: fc.constant(faults),
+    lenient: fc.constant(true),
     push: fc.boolean(),
     probes: fc.boolean(),
     reads: fc.boolean(),

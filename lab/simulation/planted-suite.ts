@@ -1,20 +1,22 @@
 import type { Suite } from "../suite.js";
-import { PLANTED_BUGS, type PlantedBug } from "./planted-bugs.js";
+import { KINDS, PLANTED_BUGS, type PlantedBug } from "./planted-bugs.js";
 import { plant } from "./planting.js";
 import { checkProperty } from "./property.js";
 
 /** A bug that survives this many runs is not caught. */
-const RUNS_MAX = 6_000;
+const RUNS_MAX = 8_000;
+/** The same for each, so that the numbers can be compared. */
+const SEED = 5;
 
 /** The simulation would be worthless if it could not fail: each bug, planted in a copy of the sources, must break it. */
 export const plantedBugs: Suite = {
   name: "Planted bugs: each must be caught",
-  async run({ seed, progress }) {
+  async run({ short, progress }) {
     const lines: string[] = [];
     let ok = true;
-    for (const bug of PLANTED_BUGS) {
+    for (const bug of short ? KINDS : PLANTED_BUGS) {
       progress(bug.name);
-      const caughtAfter = await runsUntilCaught(bug, seed);
+      const caughtAfter = await runsUntilCaught(bug, SEED);
       ok &&= caughtAfter !== undefined;
       lines.push(
         caughtAfter === undefined

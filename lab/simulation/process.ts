@@ -159,7 +159,7 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
     setWall(byMs: number) {
       if (!alive || (byMs < 0 && suspendedOnce)) return;
       setBackOnce ||= byMs < 0;
-      stoodStill ||= LOOKS_AWAY.wallJump;
+      stoodStill ||= plan.lenient && LOOKS_AWAY.wallJump;
       say(`its wall clock is set by ${byMs} ms`);
       clock.setWall(byMs);
     },

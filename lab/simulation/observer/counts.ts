@@ -1,5 +1,6 @@
 import type { StoredRecord } from "../../../packages/hapax/src/index.js";
 import { LOOKS_AWAY } from "../counterexamples.js";
+import type { Plan } from "../plan.js";
 import type { ObservedCall } from "./executions.js";
 import { broken, isUncertain, type RecordState } from "./record-state.js";
 
@@ -23,7 +24,7 @@ export function checkRecord(state: RecordState, record: StoredRecord, nowMs: num
  *           call ─────────────────────── may count in either
  *                                        call ─── counts here
  */
-export function checkSeen(state: RecordState, calls: readonly ObservedCall[], faults: boolean): void {
+export function checkSeen(state: RecordState, calls: readonly ObservedCall[], { faults, lenient }: Plan): void {
   const { generation, generationSinceMs, beganWithoutFingerprint, seen } = state;
   const here = calls.filter(({ startedMs }) => generation === 1 || startedMs > generationSinceMs);
   if (faults) {
@@ -35,8 +36,13 @@ export function checkSeen(state: RecordState, calls: readonly ObservedCall[], fa
   const perhaps = calls.filter(
     ({ endedMs, ended }) => generation === 1 || ended === "left" || (endedMs ?? Infinity) >= generationSinceMs,
   );
-  const least = here.filter((call) => call.ended !== "key-reused" && call.ended !== "left").length;
+  const least = here.filter(isCounted).length;
   const most = perhaps.filter(({ ended }) => ended !== "key-reused" || beganWithoutFingerprint).length;
-  if (seen < least || (seen > most && !(LOOKS_AWAY.overtaken && state.overtaken)))
+  if (seen < least || (seen > most && !(lenient && LOOKS_AWAY.overtaken && state.overtaken)))
     broken(state, "I8", `seen is ${seen}, and ${least} to ${most} calls came`);
+}
+
+/** Whoever left before it was answered may have been a mismatch. */
+function isCounted({ ended, execution }: ObservedCall): boolean {
+  return execution !== undefined || (ended !== "key-reused" && ended !== "left");
 }

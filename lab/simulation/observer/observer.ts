@@ -105,7 +105,7 @@ export function createObserver({ plan, library, store, time, storeNowMs, verdict
         checkSeen(
           state,
           calls.filter(({ key }) => key === state.key),
-          plan.faults,
+          plan,
         );
       }
     },

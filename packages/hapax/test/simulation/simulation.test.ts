@@ -6,13 +6,11 @@ import { checkProperty } from "../../../../lab/simulation/property.js";
 
 /** The short form; `npm run lab` is the long one. */
 describe("random interleavings over the engine and the memory store", () => {
-  const SEED = 20_260_101;
-  const random = Math.floor(Math.random() * 2 ** 31);
-
+  // Fixed here, so that a test that passed passes again; the lab draws new ones.
   it.each([
-    ["a fixed seed", SEED, 600],
-    [`the random seed ${random}`, random, 300],
-  ])("G3 F6 P5 hold every invariant: %s", async (_name, seed, runs) => {
+    [20_260_101, 600],
+    [7, 300],
+  ])("G3 F6 P5 hold every invariant: seed %i", async (seed, runs) => {
     const { failure } = await checkProperty({ library: realLibrary, runs, seed });
     expect(failure, `again: npm run lab -- --seed ${seed} --runs ${runs}\n${failure?.message}`).toBeUndefined();
   });
