@@ -125,33 +125,6 @@ export const batchClauses: readonly Clause[] = [
     },
   },
   {
-    rule: "waist, G3",
-    name: "the same new key several times in one batch is granted once, and every arrival counts",
-    async check(trial) {
-      const keys = ["twice", "once", "twice", "twice"];
-      const answers = await trial.store.claim(keys.map((key) => trial.request({ key })));
-      expectKind(answers[1] ?? { kind: "missing" }, "granted");
-      const twice = answers.filter((_, index) => index !== 1);
-      assert.deepEqual(kindsOf(twice).sort(), ["busy", "busy", "granted"]);
-      const record = await trial.record("twice");
-      assert.equal(record.seen, 3);
-      assert.equal(record.runs, 1);
-    },
-  },
-  ...(["done", "failed", "expired"] as const).map(
-    (state): Clause => ({
-      rule: "waist, G3",
-      name: `the same key several times in one batch on a record that is ${state} is granted at most once`,
-      async check(trial) {
-        await reach(trial, state);
-        const answers = await trial.store.claim(Array.from({ length: 4 }, () => trial.request()));
-        const expected = state === "done" ? ["done", "done", "done", "done"] : ["busy", "busy", "busy", "granted"];
-        assert.deepEqual(kindsOf(answers).sort(), expected);
-        assert.equal((await trial.record()).seen, 5);
-      },
-    }),
-  ),
-  {
     rule: "waist, rule 9",
     name: "the arrivals of one batch are counted record by record",
     async check(trial) {
@@ -171,64 +144,6 @@ export const batchClauses: readonly Clause[] = [
         const seen = ["done", "running", "failed", "new"].map(async (key) => (await trial.record(key)).seen);
         assert.deepEqual(await Promise.all(seen), [1 + 4 * times, 1 + 3 * times, 1 + 5 * times, 5 * times]);
       }
-    },
-  },
-  {
-    rule: "waist, rule 2",
-    name: "a new key with two fingerprints in one batch is granted to one, and a mismatch to the other",
-    async check(trial) {
-      const answers = await trial.store.claim([
-        trial.request({ fingerprint: "a" }),
-        trial.request({ fingerprint: "b" }),
-      ]);
-      assert.deepEqual(kindsOf(answers).sort(), ["granted", "mismatch"]);
-      const winner = answers[0]?.kind === "granted" ? "a" : "b";
-      const record = await trial.record();
-      assert.equal(record.fingerprint, winner);
-      assert.equal(record.seen, 1);
-    },
-  },
-  {
-    rule: "waist, rule 4",
-    name: "the same claim twice in one batch is the same grant",
-    async check(trial) {
-      const request = trial.request();
-      const answers = await trial.store.claim([request, request]);
-      const tokens = answers.map((answer) => expectKind(answer, "granted").token);
-      assert.equal(tokens[0], tokens[1]);
-      assert.equal((await trial.record()).runs, 1);
-    },
-  },
-  {
-    rule: "waist, rule 4",
-    name: "the same settlement twice in one batch is settled twice and counted once",
-    async check(trial) {
-      const { token } = await trial.grant();
-      const release = trial.releasing(token, { arrivals: 2 });
-      assert.deepEqual(kindsOf(await trial.store.settle([release, release])), ["settled", "settled"]);
-      const record = await trial.record();
-      assert.equal(record.seen, 3);
-      assert.equal(record.runs, 0);
-    },
-  },
-  {
-    rule: "waist, rule 4",
-    name: "of two settlements of one token in one batch one is settled, and the record is as it says",
-    async check(trial) {
-      const { token } = await trial.grant();
-      const answers = await trial.store.settle([trial.completion(token), trial.failure(token)]);
-      assert.deepEqual(kindsOf(answers).sort(), ["lost", "settled"]);
-      const expected = answers[0]?.kind === "settled" ? "done" : "failed";
-      assert.equal((await trial.record()).status, expected);
-    },
-  },
-  {
-    rule: "waist",
-    name: "the same lease twice in one batch is extended twice",
-    async check(trial) {
-      const { token } = await trial.grant();
-      const lease = { scope: trial.scope, key: "key", token, leaseMs: 1_000_000 };
-      assert.deepEqual(kindsOf(await trial.store.extend([lease, lease])), ["extended", "extended"]);
     },
   },
   {

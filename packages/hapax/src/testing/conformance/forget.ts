@@ -109,6 +109,9 @@ export const forgetClauses: readonly Clause[] = [
       const { token } = await trial.grant();
       expectKind(await trial.step(token), "settled");
       await forget(trial, true);
+      const fresh = await trial.grant();
+      expectSteps(fresh, {});
+      expectKind(await trial.fail(fresh.token), "settled");
       expectSteps(await trial.grant(), {});
     },
   },

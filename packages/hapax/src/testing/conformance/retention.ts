@@ -136,6 +136,8 @@ export const retentionClauses: readonly Clause[] = [
           assert.equal(record.metadata, undefined);
           assert.equal(record.error, undefined);
           assert.ok(record.firstSeenAtMs > firstSeenAtMs, "it remembers when the old record was first seen");
+          expectKind(await trial.fail(fresh.token), "settled");
+          expectSteps(await trial.grant(), {});
         },
       }),
     ),

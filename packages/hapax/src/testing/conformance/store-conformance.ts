@@ -13,6 +13,7 @@ import { listClauses } from "./list.js";
 import { mismatchClauses } from "./mismatch.js";
 import { purgeClauses } from "./purge.js";
 import { raceClauses } from "./races.js";
+import { repeatClauses } from "./repeats.js";
 import { resolveClauses } from "./resolve.js";
 import { retentionClauses } from "./retention.js";
 import { sameClaimClauses } from "./same-claim.js";
@@ -53,6 +54,7 @@ const GROUPS: Readonly<Record<string, readonly Clause[]>> = {
   steps: stepClauses,
   tokens: tokenClauses,
   batches: batchClauses,
+  repeats: repeatClauses,
   bytes: byteClauses,
   keys: keyClauses,
   list: listClauses,
