@@ -21,6 +21,8 @@ export interface GroupCommit<Item> {
 export interface Parcel<Answer> {
   resolve(answer: Answer): void;
   reject(error: unknown): void;
+  /** Its batch failed and it goes out again by itself: the first send may have counted. */
+  sentAgain?(): void;
 }
 
 export interface GroupCommitOptions<Item, Answer> {
@@ -115,6 +117,7 @@ export function groupCommit<Item extends Parcel<Answer>, Answer>(
   async function deliverOneByOne(batch: Batch<Item>): Promise<void> {
     for (const item of batch.items) {
       if (batch.givenUp) return;
+      item.sentAgain?.();
       try {
         await deliver(batch, [item]);
       } catch (error) {

@@ -31,25 +31,29 @@ const RETRY_MS_MIN = 50;
 
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const { clock, now, client, events, logger, executions } = options;
-  let wakeAtMs = Number.POSITIVE_INFINITY;
+  /** When the timer fires, by the monotonic clock: trust time may jump ahead of it. */
+  let firesAtMs = Number.POSITIVE_INFINITY;
   let cancelTimer: CancelTimer | undefined;
   let rearming = false;
 
   function added(claim: HeldClaim): void {
-    // With equal leases the one that came first wakes first: the timer stands already.
-    const dueMs = dueAtMs(claim);
-    if (dueMs < wakeAtMs) arm(dueMs);
+    wakeBy(dueAtMs(claim));
   }
 
-  function arm(atMs: number): void {
+  /** With equal leases the claim that came first is due first, and the timer stands already. */
+  function wakeBy(dueMs: number): void {
+    if (dueMs === Number.POSITIVE_INFINITY) return;
+    const delayMs = Math.max(0, dueMs - now());
+    const atMs = clock.monotonicMs() + delayMs;
+    if (atMs >= firesAtMs) return;
     cancelTimer?.();
-    wakeAtMs = atMs;
-    cancelTimer = clock.after(Math.max(0, atMs - now()), tick, { keepAlive: false });
+    firesAtMs = atMs;
+    cancelTimer = clock.after(delayMs, tick, { keepAlive: false });
   }
 
   function tick(): void {
     cancelTimer = undefined;
-    wakeAtMs = Number.POSITIVE_INFINITY;
+    firesAtMs = Number.POSITIVE_INFINITY;
     const nowMs = now();
     for (const claim of executions.values()) {
       if (!claim.running) continue;
@@ -72,7 +76,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     for (const claim of executions.values()) {
       if (claim.running) nextMs = Math.min(nextMs, dueAtMs(claim));
     }
-    if (nextMs < wakeAtMs) arm(nextMs);
+    wakeBy(nextMs);
   }
 
   /** The extensions of one tick leave together: the group commit gathers them. */

@@ -81,7 +81,8 @@ function takeUp(engine: Engine, operation: Operation, grant: ClaimAnswer & { kin
   const claim = new HeldClaim(operation, grant, grant.firstSentMs, engine.now, engine.onLost);
   // The store let this one in, so an older one of this process is fenced: after a forced forget it may not know yet.
   const older = engine.executions.get(operation.id);
-  older?.lose(older.lostError("a newer claim was granted"));
+  // One that is settling hears from the store itself what became of it.
+  if (older?.running) older.lose(older.lostError("a newer claim was granted"));
   engine.executions.set(operation.id, claim);
   engine.heartbeat.added(claim);
   if (grant.takeover) engine.events.emit("takeover", aboutClaim, claim);

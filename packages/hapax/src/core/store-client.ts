@@ -247,6 +247,9 @@ export function createStoreClient(options: StoreClientOptions): StoreClient {
           unanswered = true;
           void sendAgain(error);
         },
+        sentAgain() {
+          unanswered = true;
+        },
       };
       /** While the claim is valid; then the store has had its chance, and the caller must not wait for ever. */
       const sendAgain = async (error: unknown) => {
