@@ -32,7 +32,11 @@ function hold({ key, lease }: Extract<Command, { kind: "hold" }>): void {
   held.set(key, end);
   const out = hapax.run({ scope: "processes", key, lease, wait: "1m" }, (ctx) => {
     report({ kind: "started", key, token: ctx.token, attempt: ctx.attempt });
-    ctx.signal.addEventListener("abort", () => report({ kind: "aborted", key, code: codeOf(ctx.signal.reason) }));
+    const { signal } = ctx;
+    const aborted = () => report({ kind: "aborted", key, code: codeOf(signal.reason) });
+    // A process that was stopped just here finds it aborted already.
+    if (signal.aborted) aborted();
+    else signal.addEventListener("abort", aborted);
     return end.promise;
   });
   out.then(
