@@ -14,8 +14,6 @@ export interface Plan {
   readonly probes: boolean;
   /** The record is read around every write. Reading moves an abandoned record, so not every run may do it. */
   readonly reads: boolean;
-  /** Looks away from what is known and not mended yet. */
-  readonly lenient: boolean;
   /** A message that nothing holds up arrives within this. */
   readonly promptMs: number;
   readonly storeTimeoutMs: number;

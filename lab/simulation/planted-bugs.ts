@@ -18,6 +18,7 @@ const HEARTBEAT = "core/heartbeat.ts";
 const GROUP_COMMIT = "core/group-commit.ts";
 const HELD_CLAIM = "core/held-claim.ts";
 const RUN = "core/run.ts";
+const DECISIONS = "core/upkeep-transitions.ts";
 const MEMORY = "stores/memory/store.ts";
 
 function bug(name: string, file: string, find: string, replace: string): PlantedBug {
@@ -99,6 +100,14 @@ const TRUST: readonly PlantedBug[] = [
 ];
 
 const RECORDS: readonly PlantedBug[] = [
+  bug(
+    "a function that was stopped fails under hold",
+    RUN,
+    'onAbandoned === "hold" && (leaderLeft || !claim.trusted)',
+    'onAbandoned === "hold" && false',
+  ),
+  bug("a decision hits another token", DECISIONS, "current.token !== resolution.token", "false"),
+  bug("a decision hits another status", DECISIONS, "current.status !== resolution.seenStatus", "false"),
   bug(
     "a settlement revives what was forgotten",
     TRANSITIONS,

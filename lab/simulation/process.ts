@@ -1,5 +1,4 @@
 import type { Call, Hapax, Logger, Store } from "../../packages/hapax/src/index.js";
-import { LOOKS_AWAY } from "./counterexamples.js";
 import type { Library } from "./library.js";
 import type { Network, Peer } from "./network.js";
 import type { ObservedCall } from "./observer/executions.js";
@@ -90,8 +89,8 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
   });
 
   function start(spec: CallSpec, key: string): void {
-    const call = observer.callBegins(peer, key, spec);
     const controller = spec.leaves === "never" ? undefined : new AbortController();
+    const call = observer.callBegins(peer, key, spec, controller?.signal);
     const leaving =
       typeof spec.leaves === "number" ? clock.after(spec.leaves, () => controller?.abort(new CallerLeft())) : undefined;
     pending.set(call, controller);
@@ -104,7 +103,7 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
     };
     const state = observer.stateOf({ scope: SCOPE, key });
     hapax
-      .run(callOf(call, controller?.signal), (ctx) => work({ observer, library, clock, timeline }, call, ctx))
+      .run(callOf(call), (ctx) => work({ observer, library, clock, timeline }, call, ctx))
       .then(
         (outcome) => {
           ended(
@@ -119,7 +118,7 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
       );
   }
 
-  function callOf({ spec, key }: ObservedCall, signal: AbortSignal | undefined): Call {
+  function callOf({ spec, key, signal }: ObservedCall): Call {
     const { fingerprint, settings, reconciles } = spec;
     return {
       ...settings,
@@ -159,7 +158,6 @@ export function createSimulatedProcess(options: ProcessOptions): SimulatedProces
     setWall(byMs: number) {
       if (!alive || (byMs < 0 && suspendedOnce)) return;
       setBackOnce ||= byMs < 0;
-      stoodStill ||= plan.lenient && LOOKS_AWAY.wallJump;
       say(`its wall clock is set by ${byMs} ms`);
       clock.setWall(byMs);
     },

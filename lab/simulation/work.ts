@@ -21,14 +21,16 @@ export async function work(options: WorkOptions, call: ObservedCall, ctx: Contex
   const execution = observer.executions.begin(call, observer.stateOf({ scope: SCOPE, key }), ctx);
   call.execution = execution;
   timeline.add(host.name, `call ${call.number} runs ${key} under token ${ctx.token}`);
+  let threw = true;
   try {
     for (const act of spec.work) await perform(options, execution, act);
-    if (spec.end === "returns") return execution.value;
+    threw = spec.end !== "returns";
+    if (!threw) return execution.value;
     const error = new WorkError(execution);
     throw spec.end === "throws" ? error : library.permanent(error);
   } finally {
     timeline.add(host.name, `call ${call.number}'s function under token ${ctx.token} ends`);
-    observer.executions.end(execution);
+    observer.executions.end(execution, threw);
   }
 }
 

@@ -1,5 +1,4 @@
 import type { StoredRecord } from "../../../packages/hapax/src/index.js";
-import { LOOKS_AWAY } from "../counterexamples.js";
 import type { Plan } from "../plan.js";
 import type { ObservedCall } from "./executions.js";
 import { broken, isUncertain, type RecordState } from "./record-state.js";
@@ -24,7 +23,7 @@ export function checkRecord(state: RecordState, record: StoredRecord, nowMs: num
  *           call ─────────────────────── may count in either
  *                                        call ─── counts here
  */
-export function checkSeen(state: RecordState, calls: readonly ObservedCall[], { faults, lenient }: Plan): void {
+export function checkSeen(state: RecordState, calls: readonly ObservedCall[], { faults }: Plan): void {
   const { generation, generationSinceMs, beganWithoutFingerprint, seen } = state;
   const here = calls.filter(({ startedMs }) => generation === 1 || startedMs > generationSinceMs);
   if (faults) {
@@ -38,8 +37,7 @@ export function checkSeen(state: RecordState, calls: readonly ObservedCall[], { 
   );
   const least = here.filter(isCounted).length;
   const most = perhaps.filter(({ ended }) => ended !== "key-reused" || beganWithoutFingerprint).length;
-  if (seen < least || (seen > most && !(lenient && LOOKS_AWAY.overtaken && state.overtaken)))
-    broken(state, "I8", `seen is ${seen}, and ${least} to ${most} calls came`);
+  if (seen < least || seen > most) broken(state, "I8", `seen is ${seen}, and ${least} to ${most} calls came`);
 }
 
 /** Whoever left before it was answered may have been a mismatch. */

@@ -19,6 +19,8 @@ export interface ObservedCall {
   /** The record as it stood when the call began. */
   readonly generationAtStart: number;
   readonly absentAtStart: boolean;
+  /** With which its caller leaves. */
+  readonly signal: AbortSignal | undefined;
   /** In true time. */
   readonly startedMs: number;
   endedMs: number | undefined;
@@ -52,7 +54,7 @@ export class WorkError extends Error {
 
 export interface Executions {
   begin(call: ObservedCall, state: RecordState, ctx: Context): Execution;
-  end(execution: Execution): void;
+  end(execution: Execution, threw: boolean): void;
   /** The function is about to do what cannot be undone, and `assertHeld()` has let it. */
   effect(execution: Execution): void;
   stepRuns(execution: Execution, name: string): void;
@@ -85,7 +87,6 @@ export function createExecutions(storeNowMs: () => number): Executions {
       signal: call.spec.heedsSignal ? ctx.signal : undefined,
     };
     checkHold(execution);
-    state.overtaken ||= begun.some((earlier) => earlier.state === state && isSettling(earlier, call.host));
     if (!trusts(execution)) broken(state, "I1b", `call ${call.number} starts under token ${token}, no longer trusted`);
     begun.push(execution);
     running.add(execution);
@@ -125,7 +126,11 @@ export function createExecutions(storeNowMs: () => number): Executions {
   return {
     begin,
     probe,
-    end: (execution) => running.delete(execution),
+    end(execution, threw) {
+      running.delete(execution);
+      const { state, token, call } = execution;
+      if (threw && (call.signal?.aborted === true || !trusts(execution))) state.stopped.add(token);
+    },
     effect({ state, token }) {
       if (state.forced.has(token) || isLive(state, token, storeNowMs())) return;
       broken(state, "I1b", `an effect begins under token ${token}, which is not the record's or whose lease is over`);
@@ -147,10 +152,6 @@ export function createExecutions(storeNowMs: () => number): Executions {
       return next;
     },
   };
-}
-
-function isSettling({ call }: Execution, host: Host): boolean {
-  return call.host === host && call.endedMs === undefined;
 }
 
 function trusts({ ctx }: Execution): boolean {

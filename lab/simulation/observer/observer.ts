@@ -17,7 +17,7 @@ export interface Observer {
   readonly outcomes: Outcomes;
   readonly calls: readonly ObservedCall[];
   stateOf(id: RecordId): RecordState;
-  callBegins(host: Host, key: string, spec: CallSpec): ObservedCall;
+  callBegins(host: Host, key: string, spec: CallSpec, signal: AbortSignal | undefined): ObservedCall;
   /** A grant reached the process that had asked for it. */
   grantHeard(host: Host, id: RecordId, token: string): void;
   releaseSent(token: string): void;
@@ -77,13 +77,14 @@ export function createObserver({ plan, library, store, time, storeNowMs, verdict
     outcomes: createOutcomes(plan, library.HapaxError),
     calls,
     stateOf,
-    callBegins(host, key, spec) {
+    callBegins(host, key, spec, signal) {
       const state = stateOf({ scope: SCOPE, key });
       const call: ObservedCall = {
         number: calls.length + 1,
         host,
         key,
         spec,
+        signal,
         generationAtStart: state.generation,
         absentAtStart: isAbsent(state, storeNowMs()),
         startedMs: time.nowMs,

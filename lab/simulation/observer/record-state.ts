@@ -46,8 +46,6 @@ export interface RecordState {
   beganWithoutFingerprint: boolean;
   runs: number;
   seen: number;
-  /** A process was granted it anew before it heard how its last run was settled. */
-  overtaken: boolean;
   /** Results of the steps that it keeps. */
   steps: Map<string, unknown>;
   /** Every step that was accepted, with its generation and value. */
@@ -60,6 +58,8 @@ export interface RecordState {
   readonly settledBy: Map<string, Ending>;
   /** The first settlement that was sent for a token. */
   readonly sent: Map<string, Ending>;
+  /** Tokens whose function threw after its trust had ended or its caller had left: nobody knows what it did. */
+  readonly stopped: Set<string>;
   /** Tokens whose live claim was forgotten by force: from then on only the token protects. */
   readonly forced: Set<string>;
 }
@@ -87,7 +87,6 @@ export function createRecordState(
     beganWithoutFingerprint: false,
     runs: 0,
     seen: 0,
-    overtaken: false,
     steps: new Map(),
     stepsEver: new Set(),
     grants: new Map(),
@@ -95,6 +94,7 @@ export function createRecordState(
     accepted: [],
     settledBy: new Map(),
     sent: new Map(),
+    stopped: new Set(),
     forced: new Set(),
   };
 }

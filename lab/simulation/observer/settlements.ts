@@ -30,6 +30,9 @@ export function observeSettle(state: RecordState, settlement: Settlement, result
   const current = !isAbsent(state, nowMs) && state.current?.token === token;
   if (settlement.kind === "step") return observeStep(state, settlement, result, current);
   checkOneWay(state, settlement);
+  if (settlement.kind === "fail" && state.stopped.has(token) && state.grants.get(token)?.onAbandoned === "hold") {
+    broken(state, "I5", `token ${token} was stopped from outside, and reports a failure under hold`);
+  }
   const same = isSame(state.settledBy.get(token), settlement);
   if (result.kind === "lost") {
     if (current && (isOpen(state) || same)) {
